@@ -1,0 +1,315 @@
+// `limber info`: what a mesh or scene file holds, and (--machine) what this machine offers.
+#include "app/app.h"
+
+#include <math.h>
+#include <string.h>
+
+static double element_density(const fem_mesh *mesh, int element) {
+    return mesh->materials[mesh->regions[mesh->region[element]].material].density;
+}
+
+// kg; integrates the density element by element
+static double mesh_mass(const fem_mesh *mesh) {
+    double mass = 0;
+    for (int e = 0; e < mesh->element_count; e++) mass += element_density(mesh, e) * fem_element_volume(mesh, e);
+    return mass;
+}
+
+static int region_elements(const fem_mesh *mesh, int region) {
+    int count = 0;
+    for (int e = 0; e < mesh->element_count; e++) count += mesh->region[e] == region;
+    return count;
+}
+
+// The parameters that a material's kind reads, one call each.
+typedef void (*visitor)(void *context, const char *name, const char *unit, int count, const double *values);
+
+static void visit_material(const fem_material *m, visitor visit, void *context) {
+    visit(context, "density", "kg/m^3", 1, &m->density);
+    switch (m->kind) {
+    case FEM_ORTHOTROPIC:
+        visit(context, "young3", "Pa", 3, m->young3);
+        visit(context, "poisson3", "", 3, m->poisson3);
+        visit(context, "shear3", "Pa", 3, m->shear3);
+        visit(context, "frame", "", 9, m->frame);
+        break;
+    case FEM_MOONEY_RIVLIN:
+        visit(context, "mu01", "Pa", 1, &m->mu01);
+        visit(context, "mu10", "Pa", 1, &m->mu10);
+        visit(context, "v1", "Pa", 1, &m->v1);
+        break;
+    case FEM_ARRUDA_BOYCE:
+        visit(context, "mu", "Pa", 1, &m->mu);
+        visit(context, "chain", "", 1, &m->chain);
+        visit(context, "bulk", "Pa", 1, &m->bulk);
+        break;
+    default:
+        visit(context, "young", "Pa", 1, &m->young);
+        visit(context, "poisson", "", 1, &m->poisson);
+        break;
+    }
+}
+
+// ---- text ---------------------------------------------------------------------------------------------------------
+
+static void print_parameter(void *context, const char *name, const char *unit, int count, const double *values) {
+    (void)context;
+    printf(", %s", name);
+    for (int i = 0; i < count; i++) printf(" %g", values[i]);
+    if (unit[0]) printf(" %s", unit);
+}
+
+static void print_sets(const char *what, int count, const fem_set *sets) {
+    for (int i = 0; i < count; i++) printf("%s set   %s: %d\n", what, sets[i].name, sets[i].count);
+}
+
+static void print_mesh(const char *path, const fem_mesh *mesh, const fem_quality *q) {
+    printf("%s: %d vertices, %d %s elements\n", path, mesh->vertex_count, mesh->element_count,
+           mesh->type == FEM_T4 ? "T4" : "H8");
+    printf("bounding box  %g %g %g .. %g %g %g m\n", q->low[0], q->low[1], q->low[2], q->high[0], q->high[1],
+           q->high[2]);
+    printf("volume        %.8g m^3\n", q->volume);
+    if (app_mesh_has_material(mesh))
+        printf("mass          %.8g kg\n", mesh_mass(mesh));
+    else
+        printf("mass          unknown: the file has no material\n");
+    for (int i = 0; i < mesh->material_count && app_mesh_has_material(mesh); i++) {
+        const fem_material *m = &mesh->materials[i];
+        printf("material      %s: %s", m->name, fem_material_kind_name(m->kind));
+        visit_material(m, print_parameter, NULL);
+        printf("\n");
+    }
+    for (int i = 0; i < mesh->region_count; i++)
+        printf("region        %s: %d elements of %s\n", mesh->regions[i].name, region_elements(mesh, i),
+               mesh->materials[mesh->regions[i].material].name);
+    print_sets("vertex ", mesh->vertex_set_count, mesh->vertex_sets);
+    print_sets("element", mesh->element_set_count, mesh->element_sets);
+    printf("components    %d, vertices without element %d\n", q->components, q->unused_vertices);
+    printf("quality       element volumes %.3g .. %.3g m^3, dihedral angles %.1f .. %.1f degrees\n", q->min_volume,
+           q->max_volume, q->min_dihedral, q->max_dihedral);
+    printf("              worst %s %.3f (1 is best), element %d\n",
+           mesh->type == FEM_T4 ? "mean ratio" : "scaled Jacobian", q->min_shape, q->worst_element + mesh->file_base);
+}
+
+// ---- JSON ---------------------------------------------------------------------------------------------------------
+
+static void json_parameter(void *context, const char *name, const char *unit, int count, const double *values) {
+    (void)unit;
+    if (count == 1)
+        app_json_number(context, name, values[0]);
+    else
+        app_json_numbers(context, name, count, values);
+}
+
+static void json_sets(app_json *json, const char *key, int count, const fem_set *sets) {
+    app_json_array(json, key);
+    for (int i = 0; i < count; i++) {
+        app_json_object(json, NULL);
+        app_json_text(json, "name", sets[i].name);
+        app_json_integer(json, "count", sets[i].count);
+        app_json_end(json);
+    }
+    app_json_end(json);
+}
+
+static void json_materials(app_json *json, const fem_mesh *mesh) {
+    app_json_array(json, "materials");
+    for (int i = 0; i < mesh->material_count && app_mesh_has_material(mesh); i++) {
+        app_json_object(json, NULL);
+        app_json_text(json, "name", mesh->materials[i].name);
+        app_json_text(json, "kind", fem_material_kind_name(mesh->materials[i].kind));
+        visit_material(&mesh->materials[i], json_parameter, json);
+        app_json_end(json);
+    }
+    app_json_end(json);
+}
+
+static void json_regions(app_json *json, const fem_mesh *mesh) {
+    app_json_array(json, "regions");
+    for (int i = 0; i < mesh->region_count; i++) {
+        app_json_object(json, NULL);
+        app_json_text(json, "name", mesh->regions[i].name);
+        app_json_integer(json, "elements", region_elements(mesh, i));
+        app_json_text(json, "material", mesh->materials[mesh->regions[i].material].name);
+        app_json_end(json);
+    }
+    app_json_end(json);
+}
+
+static void json_quality(app_json *json, const fem_mesh *mesh, const fem_quality *q) {
+    app_json_object(json, "quality");
+    app_json_number(json, "min_volume", q->min_volume);
+    app_json_number(json, "max_volume", q->max_volume);
+    app_json_number(json, "min_dihedral_degrees", q->min_dihedral);
+    app_json_number(json, "max_dihedral_degrees", q->max_dihedral);
+    app_json_number(json, "min_shape", q->min_shape);
+    app_json_integer(json, "worst_element", q->worst_element + mesh->file_base);
+    app_json_end(json);
+}
+
+// The members of an object that describes a mesh.
+static void json_mesh(app_json *json, const fem_mesh *mesh, const fem_quality *q) {
+    app_json_text(json, "element", mesh->type == FEM_T4 ? "T4" : "H8");
+    app_json_integer(json, "vertices", mesh->vertex_count);
+    app_json_integer(json, "elements", mesh->element_count);
+    app_json_integer(json, "components", q->components);
+    app_json_integer(json, "unused_vertices", q->unused_vertices);
+    app_json_numbers(json, "low", 3, q->low);
+    app_json_numbers(json, "high", 3, q->high);
+    app_json_number(json, "volume", q->volume);
+    app_json_number(json, "mass", app_mesh_has_material(mesh) ? mesh_mass(mesh) : (double)NAN);
+    json_materials(json, mesh);
+    json_regions(json, mesh);
+    json_sets(json, "vertex_sets", mesh->vertex_set_count, mesh->vertex_sets);
+    json_sets(json, "element_sets", mesh->element_set_count, mesh->element_sets);
+    json_quality(json, mesh, q);
+}
+
+// ---- the machine --------------------------------------------------------------------------------------------------
+
+static int print_machine(bool as_json) {
+    fem_machine m;
+    fem_machine_describe(&m);
+    if (!as_json) {
+        printf("limber        %s, built by %s\n", LIMBER_VERSION, m.compiler);
+        printf("cores         %d, threads %d\n", m.cores, m.threads);
+        printf("kernels       %s\n", fem_simd_name(m.simd));
+        printf("BLAS          %s\n", m.blas_version);
+        printf("  kernels     %s%s%s\n", m.blas_kernels, m.blas_advice ? ", better: OPENBLAS_CORETYPE=" : "",
+               m.blas_advice ? m.blas_advice : "");
+        printf("  dgemm       %s\n", m.blas_file);
+        printf("  ARPACK's    %s\n", m.arpack_blas);
+        printf("CHOLMOD       %s\n", m.cholmod_version);
+        printf("METIS         %s\n", m.metis_version);
+        printf("ARPACK        %s\n", m.arpack_file);
+        printf("LAPACK        %s\n", m.lapack_version);
+        return APP_DONE;
+    }
+    app_json json;
+    app_json_begin(&json, stdout);
+    app_json_object(&json, NULL);
+    app_json_text(&json, "limber", LIMBER_VERSION);
+    app_json_text(&json, "compiler", m.compiler);
+    app_json_integer(&json, "cores", m.cores);
+    app_json_integer(&json, "threads", m.threads);
+    app_json_text(&json, "kernels", fem_simd_name(m.simd));
+    app_json_text(&json, "blas_version", m.blas_version);
+    app_json_text(&json, "blas_kernels", m.blas_kernels);
+    app_json_text(&json, "blas_advice", m.blas_advice ? m.blas_advice : "");
+    app_json_text(&json, "blas_file", m.blas_file);
+    app_json_text(&json, "arpack_blas", m.arpack_blas);
+    app_json_text(&json, "cholmod", m.cholmod_version);
+    app_json_text(&json, "metis", m.metis_version);
+    app_json_text(&json, "arpack_file", m.arpack_file);
+    app_json_text(&json, "lapack", m.lapack_version);
+    return app_json_finish(&json);
+}
+
+// ---- files --------------------------------------------------------------------------------------------------------
+
+static fem_status describe_mesh(const char *path, bool as_json, int *exit_code) {
+    fem_status status = FEM_OK;
+    fem_mesh mesh = {0};
+    fem_quality quality;
+    FEM_TRY(fem_mesh_read(&mesh, path));
+    FEM_TRY(fem_mesh_quality(&mesh, &quality));
+    if (as_json) {
+        app_json json;
+        app_json_begin(&json, stdout);
+        app_json_object(&json, NULL);
+        json_mesh(&json, &mesh, &quality);
+        *exit_code = app_json_finish(&json);
+    } else {
+        print_mesh(path, &mesh, &quality);
+    }
+done:
+    fem_mesh_destroy(&mesh);
+    return status;
+}
+
+static const char *method_name(const scene *s) { return s->method == SCENE_STATIC ? "static" : "full"; }
+
+static int json_scene(const scene *s, const fem_quality *qualities) {
+    app_json json;
+    app_json_begin(&json, stdout);
+    app_json_object(&json, NULL);
+    app_json_text(&json, "scene", s->name);
+    app_json_text(&json, "title", s->title ? s->title : "");
+    app_json_text(&json, "method", method_name(s));
+    app_json_integer(&json, "frames", s->frames);
+    app_json_numbers(&json, "gravity", 3, s->gravity);
+    app_json_integer(&json, "actions", s->action_count);
+    app_json_integer(&json, "probes", s->probe_count);
+    app_json_text(&json, "object", s->parts[s->object].name);
+    app_json_array(&json, "parts");
+    for (int i = 0; i < s->part_count; i++) {
+        app_json_object(&json, NULL);
+        app_json_text(&json, "name", s->parts[i].name);
+        app_json_integer(&json, "fixed_vertices", s->parts[i].fixed.count);
+        json_mesh(&json, &s->parts[i].mesh, &qualities[i]);
+        app_json_end(&json);
+    }
+    return app_json_finish(&json);
+}
+
+static void print_scene(const scene *s, const fem_quality *qualities) {
+    printf("%s: scene %s%s%s\n", s->path, s->name, s->title ? ", " : "", s->title ? s->title : "");
+    printf("method        %s", method_name(s));
+    if (s->method == SCENE_FULL) printf(", %d frames of 1/%g s, %d steps each", s->frames, s->rate, s->steps_per_frame);
+    printf("\ngravity       %g %g %g m/s^2\n", s->gravity[0], s->gravity[1], s->gravity[2]);
+    printf("actions       %d\nprobes        %d\nobject        part %s\n", s->action_count, s->probe_count,
+           s->parts[s->object].name);
+    for (int i = 0; i < s->part_count; i++) {
+        printf("\n");
+        print_mesh(s->parts[i].name, &s->parts[i].mesh, &qualities[i]);
+        printf("fixed         %d vertices\n", s->parts[i].fixed.count);
+    }
+}
+
+static fem_status describe_scene(const char *path, bool as_json, int *exit_code) {
+    fem_status status = FEM_OK;
+    scene *s = NULL;
+    fem_quality *qualities = NULL; // per part
+    FEM_TRY(scene_load(&s, path, 0, NULL));
+    qualities = fem_calloc((size_t)s->part_count, sizeof *qualities);
+    if (!qualities) {
+        status = fem_fail(FEM_NO_MEMORY, "info: %d parts", s->part_count);
+        goto done;
+    }
+    for (int i = 0; i < s->part_count; i++) FEM_TRY(fem_mesh_quality(&s->parts[i].mesh, &qualities[i]));
+    if (as_json)
+        *exit_code = json_scene(s, qualities);
+    else
+        print_scene(s, qualities);
+done:
+    fem_free(qualities);
+    scene_destroy(s);
+    return status;
+}
+
+static bool is_scene(const char *path) {
+    const char *dot = strrchr(path, '.');
+    return dot && strcmp(dot, ".json") == 0;
+}
+
+static int run(int argc, char **argv) {
+    bool json = false, machine = false;
+    const app_option options[] = {
+        {"--machine", NULL, APP_FLAG, &machine, 0, 0, NULL, "processor, threads and libraries instead of a file"},
+        {"--json", NULL, APP_FLAG, &json, 0, 0, NULL, "one JSON object on standard output"},
+    };
+    app_words words;
+    int exit_code;
+    if (!app_parse(&command_info, argc, argv, sizeof options / sizeof *options, options, 0, 1, &words, &exit_code))
+        return exit_code;
+    if (machine && words.count == 0) return print_machine(json);
+    if (machine || words.count == 0) return app_usage_error(&command_info, "expected a file, or --machine alone");
+
+    exit_code = APP_DONE;
+    const char *path = words.items[0];
+    fem_status status = is_scene(path) ? describe_scene(path, json, &exit_code) : describe_mesh(path, json, &exit_code);
+    return status == FEM_OK ? exit_code : app_fail(status);
+}
+
+const app_command command_info = {"info", "What a mesh or scene file holds, or what this machine offers",
+                                  "MESH|SCENE [--json] | --machine [--json]", "limber info turtle.veg", run};

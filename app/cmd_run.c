@@ -1,0 +1,114 @@
+// `limber run`: simulates a scene and writes its frames, probes and energies.
+#include "app/app.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *method_name(const scene *s) { return s->method == SCENE_STATIC ? "static" : "full"; }
+
+static void put_probes(app_json *json, const scene *s, const scene_result *r) {
+    app_json_object(json, "probes");
+    for (int i = 0; i < r->probe_count; i++) app_json_numbers(json, s->probes[i].name, 3, r->probes + 3 * i);
+    app_json_end(json);
+}
+
+static int print_json(const scene *s, const scene_result *r, const char *folder) {
+    app_json json;
+    app_json_begin(&json, stdout);
+    app_json_object(&json, NULL);
+    app_json_text(&json, "scene", s->path);
+    app_json_text(&json, "method", method_name(s));
+    app_json_text(&json, "folder", folder);
+    app_json_number(&json, "max_displacement", r->max_displacement);
+    app_json_integer(&json, "max_vertex", r->max_vertex + s->parts[s->object].mesh.file_base);
+    put_probes(&json, s, r);
+    app_json_integer(&json, "newton_iterations", r->solver.newton_iterations);
+    app_json_number(&json, "residual", r->solver.residual);
+    if (s->method == SCENE_STATIC) app_json_integer(&json, "load_steps", r->solver.load_steps);
+    app_json_integer(&json, "frames", r->frames);
+    if (s->method == SCENE_FULL) {
+        app_json_integer(&json, "steps", r->steps);
+        app_json_number(&json, "time", r->time);
+        app_json_number(&json, "real_time_ratio", r->seconds > 0 ? r->time / r->seconds : NAN);
+    }
+    app_json_object(&json, "energies");
+    app_json_number(&json, "kinetic", r->energies.kinetic);
+    app_json_number(&json, "strain", r->energies.strain);
+    app_json_number(&json, "load", r->energies.load);
+    app_json_end(&json);
+    app_json_object(&json, "seconds");
+    app_json_number(&json, "all", r->seconds);
+    app_json_number(&json, "assemble", r->solver.seconds_assemble);
+    app_json_number(&json, "factorise", r->solver.seconds_factorise);
+    app_json_number(&json, "solve", r->solver.seconds_solve);
+    app_json_number(&json, "output", r->seconds_output);
+    return app_json_finish(&json);
+}
+
+// To standard error after an early end, where standard output has no results to show.
+static void print_text(FILE *out, const scene *s, const scene_result *r, const char *folder) {
+    if (s->method == SCENE_STATIC)
+        fprintf(out, "equilibrium after %d Newton iterations, %.2f s\n", r->solver.newton_iterations, r->seconds);
+    else
+        fprintf(out, "%d frames, %.4g s simulated in %.2f s (%.3g of real time)\n", r->frames, r->time, r->seconds,
+                r->seconds > 0 ? r->time / r->seconds : 0);
+    fprintf(out, "largest displacement %.6g m at vertex %d\n", r->max_displacement,
+            r->max_vertex + s->parts[s->object].mesh.file_base);
+    for (int i = 0; i < r->probe_count; i++)
+        fprintf(out, "%s: %.6g %.6g %.6g m\n", s->probes[i].name, r->probes[3 * i], r->probes[3 * i + 1],
+                r->probes[3 * i + 2]);
+    if (s->write_vtu && r->frames > 0)
+        fprintf(out, "results: %s/%s.pvd\n", folder, s->name);
+    else
+        fprintf(out, "results: %s\n", folder);
+}
+
+static int run(int argc, char **argv) {
+    const char      *folder = NULL;
+    int              frames = 0, threads = 0, exit_code = APP_DONE;
+    bool             quiet = false, json = false;
+    app_list         overrides = {0};
+    const app_option options[] = {
+        {"--output", "-o", APP_TEXT, &folder, 0, 0, "DIR", "folder for the results; default: out/SCENE"},
+        {"--frames", "-n", APP_INT, &frames, 1, 1000000, "N", "number of frames; default: the scene's own"},
+        {"--threads", NULL, APP_INT, &threads, 0, 256, "N", "default: one per core"},
+        {"--set", NULL, APP_LIST, &overrides, 0, 0, "KEY=VALUE", "overrides the scene, for example solver.step=0.005"},
+        {"--quiet", "-q", APP_FLAG, &quiet, 0, 0, NULL, "no progress, no summary"},
+        {"--json", NULL, APP_FLAG, &json, 0, 0, NULL, "one JSON object on standard output"},
+    };
+    app_words words;
+    if (!app_parse(&command_run, argc, argv, sizeof options / sizeof *options, options, 1, 1, &words, &exit_code))
+        return exit_code;
+    fem_set_threads(threads);
+
+    fem_status   status = FEM_OK;
+    scene       *s = NULL;
+    scene_result result = {0};
+    bool         loaded = false;
+    char         usual[512];
+    app_progress progress = {0};
+    FEM_TRY(scene_load(&s, words.items[0], overrides.count, overrides.items));
+    loaded = true;
+    snprintf(usual, sizeof usual, "out/%s", s->name);
+    if (!folder) folder = usual;
+    bool dynamic = s->method == SCENE_FULL;
+    app_progress_begin(&progress, quiet, dynamic ? "frames" : NULL, (frames > 0 ? frames : s->frames) - 1);
+    FEM_TRY(scene_run(s, folder, frames, &progress.callback, &result));
+    app_progress_end(&progress);
+    if (json)
+        exit_code = print_json(s, &result, folder);
+    else if (!quiet)
+        print_text(stdout, s, &result, folder);
+done:
+    app_progress_end(&progress);
+    if (status != FEM_OK) {
+        exit_code = loaded ? app_fail_output(status) : app_fail(status);
+        if (result.frames > 0) app_note("the first %d frames are in %s", result.frames, folder);
+    }
+    scene_result_destroy(&result);
+    scene_destroy(s);
+    return exit_code;
+}
+
+const app_command command_run = {"run", "Simulate a scene and write its frames", "SCENE [OPTIONS]",
+                                 "limber run scenes/cantilever.json -o out/cantilever --set solver.step=0.005", run};

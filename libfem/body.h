@@ -1,0 +1,37 @@
+// A body: a mesh with its materials, ready for assembly. Forces are +dW/du; u, f are 3 per vertex, xyz interleaved.
+// Fast kernels work on 8 elements side by side and run on all threads; results do not depend on the thread count.
+#ifndef LIMBER_BODY_H
+#define LIMBER_BODY_H
+
+#include "libfem/mesh.h"
+#include "libfem/sparse.h"
+
+typedef struct fem_body fem_body;
+
+typedef struct fem_body_options {
+    int  quadrature; // Gauss points per direction of an H8: 2 (default) or 3
+    bool plain;      // textbook loops, one element at a time: slow, the reference for the fast kernels
+} fem_body_options;
+fem_body_options fem_body_default_options(void);
+
+// The mesh must have passed fem_mesh_check and must outlive the body.
+fem_status      fem_body_create(fem_body **body, const fem_mesh *mesh, const fem_body_options *options);
+void            fem_body_destroy(fem_body *body);
+const fem_mesh *fem_body_mesh(const fem_body *body);
+
+// An all-zero matrix with the pattern of the body's stiffness and mass. Filled matrices must have this pattern.
+fem_status fem_body_matrix(const fem_body *body, fem_sparse *A);
+
+// W(u), f(u) = dW/du, K(u) = df/du in one pass; what is NULL is skipped.
+void fem_body_evaluate(const fem_body *body, const double *u, double *energy, double *force, fem_sparse *stiffness);
+// out = (H(u) : a) b, H = dK/du
+void fem_body_second(const fem_body *body, const double *u, const double *a, const double *b, double *out);
+// Smallest det F over all integration points, and its element.
+double fem_body_min_jacobian(const fem_body *body, const double *u, int *element);
+
+typedef enum fem_mass_kind { FEM_MASS_CONSISTENT, FEM_MASS_LUMPED } fem_mass_kind;
+void   fem_body_mass(const fem_body *body, fem_mass_kind kind, fem_sparse *mass); // kg
+void   fem_body_vertex_masses(const fem_body *body, double *masses);              // lumped, 1 per vertex
+double fem_body_total_mass(const fem_body *body);
+
+#endif

@@ -1,0 +1,70 @@
+// The insides of a body: elements in groups of 8 that share a material, in the order of a space-filling curve, and groups
+// in chunks that are coloured so that chunks of one colour share no vertex. Workers take the chunks of one colour at a
+// time: no two write to one vertex at once, and every sum has a fixed order, whatever the number of threads.
+#ifndef LIMBER_BODY_INTERNAL_H
+#define LIMBER_BODY_INTERNAL_H
+
+#include "libfem/internal.h"
+
+enum { LANES = 8, MOST_COLOURS = 64 };
+
+enum { T4_BLOCKS = 10, H8_BLOCKS = 36 }; // pairs (a, b) with a <= b of an element's vertices
+static inline int pair_index(int a, int b, int width) { return a * width - a * (a - 1) / 2 + (b - a); } // a <= b
+
+// Constant part of a group. Lanes past `count` repeat the last element and are never scattered.
+typedef struct element_group {
+    int count;           // elements in it: 1 .. 8
+    int material;        // index into constants
+    int element[LANES];  // of the mesh
+} element_group;
+
+struct fem_body {
+    const fem_mesh         *mesh;
+    fem_body_options        options;
+    fem_sparse              pattern;   // value is NULL
+    fem_material_constants *constants; // per material of the mesh
+    int                     width;     // vertices of an element
+    int                     pairs;     // T4_BLOCKS or H8_BLOCKS
+    int                     group_count;
+    element_group          *groups;
+    int                    *vertices; // group x width x LANES; those of a T4 are ascending, so that a < b is row < column
+    int                    *blocks;   // group x pairs x LANES: block of the pair in the pattern; ~block when transposed
+    double                 *gradients; // T4: group x 9 x LANES, gradients of the shape functions of vertices 1, 2, 3
+    double                 *volumes;   // T4: group x LANES, 0 in unused lanes
+    int                     chunk_count, chunk_groups; // groups in a chunk
+    int                    *chunk_order;  // chunks sorted by colour
+    int                     colour_count; // the last may be one whose chunks must run one after the other
+    int                     colour_start[MOST_COLOURS + 1];
+    bool                    last_colour_serial;
+    double                 *chunk_energy; // chunk_count
+};
+
+static inline int chunk_end(const struct fem_body *body, int chunk) { // first group behind it
+    int end = (chunk + 1) * body->chunk_groups;
+    return end < body->group_count ? end : body->group_count;
+}
+
+// One evaluation: what is NULL is not wanted. With `second`, force gets (H(u) : a) b and nothing else is made.
+typedef struct element_work {
+    const struct fem_body *body;
+    const double          *u, *a, *b;
+    double                *energy; // per chunk
+    double                *force;
+    double                *stiffness; // values of the sparse matrix
+    bool                   second;
+} element_work;
+
+typedef void (*element_kernel)(const element_work *work, int chunk);
+void fem_element_kernel_baseline(const element_work *work, int chunk);
+void fem_element_kernel_avx2(const element_work *work, int chunk);
+void fem_element_kernel_avx512(const element_work *work, int chunk);
+void fem_element_plain(const element_work *work, int chunk);
+
+// Gauss points of an H8: derivatives of the eight shape functions (x, y, z each) and the weight.
+typedef struct hex_point {
+    double dN[8][3];
+    double weight;
+} hex_point;
+int fem_hex_points(int per_direction, hex_point points[27], double values[27][8]); // returns the number; values: N_a
+
+#endif

@@ -1,0 +1,11 @@
+// libfem: everything that the other libraries stand on. Include this header; the parts below are its chapters.
+#ifndef LIMBER_FEM_H
+#define LIMBER_FEM_H
+
+#include "libfem/base.h"    // status, memory, scratch, clock, threads, machine
+#include "libfem/algebra.h" // 3-vectors, 3x3 matrices, dense matrices
+#include "libfem/mesh.h"    // meshes, their files, generators, topology
+#include "libfem/sparse.h"  // symmetric block matrices and their factorisation
+#include "libfem/body.h"    // materials, elements, mass, assembly
+
+#endif

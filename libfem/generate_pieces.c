@@ -1,0 +1,450 @@
+// Union of capsules, boxes and balls on one voxel grid.
+//
+// owner[voxel] is 0 or 1 + the piece that it belongs to. After the pieces are entered, voxels are filled until the body
+// is well-composed [Latecki 1997, 3D well-composed pictures]: no two of the four voxels around an edge, and no two of
+// the eight around a grid point, are diagonal neighbours that differ from all others there. Then no voxels meet only
+// along an edge or at a corner, and the surface is a manifold. Filling never leaves the bounding box of the body, so it
+// ends; it goes through the grid in a fixed order, so the result depends on the input alone.
+#include "libfem/generate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const double MOST_VOXELS = 4e8; // of the grid, full or not: four bytes each
+
+// A centre that lies on the boundary of a piece to within rounding must not be decided by it; in voxels.
+static const double TOLERANCE = 1e-6;
+
+typedef struct voxels {
+    int    n[3];
+    double low[3], size;
+    int   *owner; // n[0] * n[1] * n[2], x fastest
+} voxels;
+
+static size_t voxel_index(const voxels *g, const int i[3]) {
+    return ((size_t)i[2] * (size_t)g->n[1] + (size_t)i[1]) * (size_t)g->n[0] + (size_t)i[0];
+}
+
+static void voxel_centre(const voxels *g, const int i[3], double centre[3]) {
+    for (int k = 0; k < 3; k++) centre[k] = g->low[k] + (i[k] + 0.5) * g->size;
+}
+
+// ---- pieces ----------------------------------------------------------------------------------------------------
+
+static fem_status check_piece(const fem_piece *p, int number) {
+    if (!p->name || !p->name[0]) return fem_fail(FEM_BAD_INPUT, "piece %d (from 0) has no name", number);
+    for (int k = 0; k < 3; k++)
+        if (!(fabs(p->a[k]) < 1e100) || (p->shape != FEM_BALL && !(fabs(p->b[k]) < 1e100)))
+            return fem_fail(FEM_BAD_INPUT, "piece \"%s\": its %c is not a finite number", p->name, "xyz"[k]);
+    switch (p->shape) {
+    case FEM_BOX:
+        for (int k = 0; k < 3; k++)
+            if (p->a[k] == p->b[k])
+                return fem_fail(FEM_BAD_INPUT, "piece \"%s\": the box has no extent along %c", p->name, "xyz"[k]);
+        return FEM_OK;
+    case FEM_CAPSULE:
+        if (!(p->radius_b > 0) || !(p->radius_b < 1e100))
+            return fem_fail(FEM_BAD_INPUT, "piece \"%s\": radius_b is %g, expected > 0", p->name, p->radius_b);
+        // fall through
+    case FEM_BALL:
+        if (!(p->radius_a > 0) || !(p->radius_a < 1e100))
+            return fem_fail(FEM_BAD_INPUT, "piece \"%s\": radius_a is %g, expected > 0", p->name, p->radius_a);
+        return FEM_OK;
+    }
+    return fem_fail(FEM_BAD_INPUT, "piece \"%s\": unknown shape %d", p->name, (int)p->shape);
+}
+
+// Box around the part of a piece between t0 and t1 along a capsule's axis.
+static void piece_bounds(const fem_piece *p, double t0, double t1, double low[3], double high[3]) {
+    for (int k = 0; k < 3; k++) {
+        if (p->shape == FEM_BOX) low[k] = fmin(p->a[k], p->b[k]), high[k] = fmax(p->a[k], p->b[k]);
+        if (p->shape == FEM_BALL) low[k] = p->a[k] - p->radius_a, high[k] = p->a[k] + p->radius_a;
+        if (p->shape != FEM_CAPSULE) continue;
+        double x0 = (1 - t0) * p->a[k] + t0 * p->b[k], x1 = (1 - t1) * p->a[k] + t1 * p->b[k];
+        double r0 = (1 - t0) * p->radius_a + t0 * p->radius_b, r1 = (1 - t1) * p->radius_a + t1 * p->radius_b;
+        low[k] = fmin(x0 - r0, x1 - r1), high[k] = fmax(x0 + r0, x1 + r1);
+    }
+}
+
+// Hull of two balls: the balls along the axis whose radius goes linearly from one to the other. With y along the axis
+// and rho across it, |(rho, y - s)| - r(s) is smallest at s = y + rho k / sqrt(1 - k^2), k the slope of r.
+static bool in_capsule(const fem_piece *p, const double x[3], double tolerance) {
+    double d[3], e[3];
+    vec3_sub(d, p->b, p->a);
+    vec3_sub(e, x, p->a);
+    double length = vec3_norm(d), k = length > 0 ? (p->radius_b - p->radius_a) / length : 0;
+    double y = length > 0 ? vec3_dot(d, e) / length : 0, rho = sqrt(fmax(0, vec3_dot(e, e) - y * y)), s;
+    if (length == 0 || fabs(k) >= 1)
+        s = p->radius_b > p->radius_a ? length : 0; // one ball is inside the other
+    else
+        s = fmax(0, fmin(length, y + rho * k / sqrt(1 - k * k)));
+    double radius = length > 0 ? p->radius_a + k * s : fmax(p->radius_a, p->radius_b);
+    return hypot(rho, y - s) <= radius + tolerance;
+}
+
+// Boxes are half open, so that boxes side by side share no voxel and leave none out.
+static bool contains(const fem_piece *p, const double x[3], double tolerance) {
+    if (p->shape == FEM_CAPSULE) return in_capsule(p, x, tolerance);
+    if (p->shape == FEM_BALL) return vec3_distance(x, p->a) <= p->radius_a + tolerance;
+    for (int k = 0; k < 3; k++) {
+        double low = fmin(p->a[k], p->b[k]), high = fmax(p->a[k], p->b[k]);
+        if (x[k] < low - tolerance || x[k] >= high - tolerance) return false;
+    }
+    return true;
+}
+
+// Enters the voxels of a piece that no earlier piece has; `inside`: it has voxels, `own`: it gets some.
+// A long capsule is taken in chunks, since the box around a slanting one is mostly empty.
+static void enter_piece(voxels *g, const fem_piece *p, int number, bool *inside, bool *own) {
+    double length = p->shape == FEM_CAPSULE ? vec3_distance(p->a, p->b) : 0;
+    double chunk = fmax(fmax(p->radius_a, p->radius_b), 4 * g->size);
+    int    chunks = (int)fmax(1, fmin(ceil(length / chunk), 1e6));
+    for (int c = 0; c < chunks; c++) {
+        double low[3], high[3], x[3];
+        int    first[3], last[3], i[3];
+        piece_bounds(p, (double)c / chunks, (c + 1.0) / chunks, low, high);
+        for (int k = 0; k < 3; k++) {
+            first[k] = (int)fmax(0, floor((low[k] - g->low[k]) / g->size) - 1);
+            last[k] = (int)fmin(g->n[k] - 1, ceil((high[k] - g->low[k]) / g->size));
+        }
+        for (i[2] = first[2]; i[2] <= last[2]; i[2]++)
+            for (i[1] = first[1]; i[1] <= last[1]; i[1]++)
+                for (i[0] = first[0]; i[0] <= last[0]; i[0]++) {
+                    int *owner = &g->owner[voxel_index(g, i)];
+                    if (*owner == number + 1) continue;
+                    voxel_centre(g, i, x);
+                    if (!contains(p, x, TOLERANCE * g->size)) continue;
+                    *inside = true;
+                    if (*owner == 0) *owner = number + 1, *own = true;
+                }
+    }
+}
+
+// Voxels this small put a centre into the piece wherever the grid lies: half the diagonal of a voxel fits into the
+// largest ball of a round piece, its edge into the thinnest side of a box.
+static double sufficient_voxel(const fem_piece *p) {
+    if (p->shape == FEM_BALL) return 2 * p->radius_a / sqrt(3);
+    if (p->shape == FEM_CAPSULE) return 2 * fmax(p->radius_a, p->radius_b) / sqrt(3);
+    return fmin(fabs(p->b[0] - p->a[0]), fmin(fabs(p->b[1] - p->a[1]), fabs(p->b[2] - p->a[2])));
+}
+
+static int compare_names(const void *a, const void *b) {
+    const fem_piece *x = *(const fem_piece *const *)a, *y = *(const fem_piece *const *)b;
+    return strcmp(x->name, y->name);
+}
+
+static fem_status check_pieces(int count, const fem_piece *pieces, double voxel) {
+    fem_status        status = FEM_OK;
+    const fem_piece **by_name = NULL;
+    if (count < 1) return fem_fail(FEM_BAD_INPUT, "%d pieces, expected at least 1", count);
+    if (!(voxel > 0) || !isfinite(voxel)) return fem_fail(FEM_BAD_INPUT, "voxel is %g, expected > 0", voxel);
+    for (int p = 0; p < count; p++) FEM_TRY(check_piece(&pieces[p], p));
+    by_name = fem_alloc((size_t)count, sizeof *by_name);
+    if (!by_name) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %d pieces", count);
+        goto done;
+    }
+    for (int p = 0; p < count; p++) by_name[p] = &pieces[p];
+    qsort(by_name, (size_t)count, sizeof *by_name, compare_names);
+    for (int p = 1; p < count; p++)
+        if (strcmp(by_name[p]->name, by_name[p - 1]->name) == 0) {
+            status =
+                fem_fail(FEM_BAD_INPUT, "two pieces are named \"%s\": each needs a name of its own", by_name[p]->name);
+            goto done;
+        }
+done:
+    fem_free(by_name);
+    return status;
+}
+
+static fem_status enter_pieces(voxels *g, int count, const fem_piece *pieces) {
+    for (int p = 0; p < count; p++) {
+        bool inside = false, own = false;
+        enter_piece(g, &pieces[p], p, &inside, &own);
+        if (own) continue;
+        if (inside)
+            return fem_fail(FEM_BAD_INPUT,
+                            "piece \"%s\" lies inside earlier pieces and gets no voxel of its own: "
+                            "put it before them or leave it out",
+                            pieces[p].name);
+        return fem_fail(FEM_BAD_INPUT,
+                        "piece \"%s\" is too thin for voxels of %g and gets none: voxels of %.3g or less would do",
+                        pieces[p].name, g->size, 0.999 * sufficient_voxel(&pieces[p]));
+    }
+    return FEM_OK;
+}
+
+static fem_status lay_grid(voxels *g, int count, const fem_piece *pieces, double voxel) {
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, cells = 1, volume = 1;
+    for (int p = 0; p < count; p++) {
+        double a[3], b[3];
+        piece_bounds(&pieces[p], 0, 1, a, b);
+        for (int k = 0; k < 3; k++) low[k] = fmin(low[k], a[k]), high[k] = fmax(high[k], b[k]);
+    }
+    double n[3];
+    for (int k = 0; k < 3; k++) {
+        n[k] = fmax(1, ceil((high[k] - low[k]) / voxel - TOLERANCE));
+        cells *= n[k], volume *= high[k] - low[k];
+    }
+    if (!(cells <= MOST_VOXELS))
+        return fem_fail(FEM_BAD_INPUT, "voxels of %g make a grid of %.3g voxels, at most %.3g: about %.3g would do",
+                        voxel, cells, MOST_VOXELS, 1.05 * fmax(voxel, cbrt(volume / MOST_VOXELS)));
+    *g = (voxels){.n = {(int)n[0], (int)n[1], (int)n[2]}, .size = voxel};
+    for (int k = 0; k < 3; k++) g->low[k] = (low[k] + high[k]) / 2 - n[k] * voxel / 2;
+    g->owner = fem_calloc((size_t)cells, sizeof *g->owner);
+    if (!g->owner) return fem_fail(FEM_NO_MEMORY, "no memory for a grid of %.3g voxels", cells);
+    return FEM_OK;
+}
+
+// ---- hinges ----------------------------------------------------------------------------------------------------
+
+// The block at grid point i holds the voxels i - 1 and i along each axis, as the bits x + 2y + 4z of a mask.
+static unsigned block_mask(const voxels *g, const int i[3]) {
+    unsigned mask = 0;
+    for (int c = 0; c < 8; c++) {
+        int v[3] = {i[0] - 1 + (c & 1), i[1] - 1 + (c >> 1 & 1), i[2] - 1 + (c >> 2)};
+        if (v[0] < 0 || v[1] < 0 || v[2] < 0 || v[0] >= g->n[0] || v[1] >= g->n[1] || v[2] >= g->n[2]) continue;
+        mask |= (g->owner[voxel_index(g, v)] != 0) * (1u << c);
+    }
+    return mask;
+}
+
+// Latecki's two critical configurations.
+static bool well_composed(unsigned mask) {
+    for (int axis = 0; axis < 3; axis++)
+        for (int side = 0; side < 2; side++) { // the four voxels around each of the six edges at the grid point
+            unsigned p = 1u << (axis + 1) % 3, q = 1u << (axis + 2) % 3, first = side ? 1u << axis : 0;
+            unsigned around = 1u << first | 1u << (first + p) | 1u << (first + q) | 1u << (first + p + q);
+            unsigned diagonal = 1u << first | 1u << (first + p + q);
+            if ((mask & around) == diagonal || (mask & around) == (around & ~diagonal)) return false;
+        }
+    for (int corner = 0; corner < 4; corner++) {
+        unsigned pair = 1u << corner | 1u << (7 - corner);
+        if (mask == pair || mask == (0xffu & ~pair)) return false;
+    }
+    return true;
+}
+
+typedef struct repair {
+    voxels *grid;
+    bool    good[256]; // by mask
+    int (*list)[3];    // grid points whose blocks have to be looked at again
+    size_t count, capacity;
+} repair;
+
+// Number of bad blocks around a voxel.
+static int bad_around(const repair *r, const int voxel[3]) {
+    int bad = 0;
+    for (int c = 0; c < 8; c++) {
+        int point[3] = {voxel[0] + (c & 1), voxel[1] + (c >> 1 & 1), voxel[2] + (c >> 2)};
+        bad += !r->good[block_mask(r->grid, point)];
+    }
+    return bad;
+}
+
+// Fills the empty voxel of a bad block that leaves the fewest bad blocks around it, and lists those blocks. It goes to
+// the first of the pieces in the block.
+static fem_status fill_one(repair *r, const int point[3]) {
+    voxels *g = r->grid;
+    int     best[3] = {0, 0, 0}, fewest = 9, owner = 0;
+    for (int c = 0; c < 8; c++) {
+        int v[3] = {point[0] - 1 + (c & 1), point[1] - 1 + (c >> 1 & 1), point[2] - 1 + (c >> 2)};
+        if (v[0] < 0 || v[1] < 0 || v[2] < 0 || v[0] >= g->n[0] || v[1] >= g->n[1] || v[2] >= g->n[2]) continue;
+        int *here = &g->owner[voxel_index(g, v)];
+        if (*here != 0) {
+            if (owner == 0 || *here < owner) owner = *here;
+            continue;
+        }
+        *here = 1; // on trial
+        int bad = bad_around(r, v);
+        *here = 0;
+        if (bad < fewest) fewest = bad, memcpy(best, v, sizeof best);
+    }
+    fem_status status = fem_grow((void **)&r->list, &r->capacity, r->count + 8, sizeof *r->list);
+    if (status != FEM_OK) return status;
+    g->owner[voxel_index(g, best)] = owner;
+    for (int c = 0; c < 8; c++) {
+        int *next = r->list[r->count++];
+        next[0] = best[0] + (c & 1), next[1] = best[1] + (c >> 1 & 1), next[2] = best[2] + (c >> 2);
+    }
+    return FEM_OK;
+}
+
+static fem_status repair_hinges(voxels *g) {
+    fem_status status = FEM_OK;
+    repair     r = {.grid = g};
+    int        i[3];
+    for (unsigned mask = 0; mask < 256; mask++) r.good[mask] = well_composed(mask);
+    for (i[2] = 0; i[2] <= g->n[2]; i[2]++)
+        for (i[1] = 0; i[1] <= g->n[1]; i[1]++)
+            for (i[0] = 0; i[0] <= g->n[0]; i[0]++) {
+                // a fill lists the blocks around it, this one too, until they are all good
+                if (!r.good[block_mask(g, i)]) FEM_TRY(fill_one(&r, i));
+                while (r.count > 0) {
+                    int point[3];
+                    memcpy(point, r.list[--r.count], sizeof point);
+                    if (!r.good[block_mask(g, point)]) FEM_TRY(fill_one(&r, point));
+                }
+            }
+done:
+    fem_free(r.list);
+    return status;
+}
+
+// ---- connection ------------------------------------------------------------------------------------------------
+
+// Floods the body by faces from the first voxel of the first piece; what is reached has its owner negated.
+static fem_status flood(voxels *g) {
+    fem_status status = FEM_OK;
+    size_t     cells = (size_t)g->n[0] * (size_t)g->n[1] * (size_t)g->n[2], first = 0, count = 0, capacity = 0;
+    int(*list)[3] = NULL;
+    while (first < cells && g->owner[first] != 1) first++;
+    FEM_TRY(fem_grow((void **)&list, &capacity, 1, sizeof *list));
+    size_t plane = (size_t)g->n[0] * (size_t)g->n[1];
+    list[0][0] = (int)(first % (size_t)g->n[0]);
+    list[0][1] = (int)(first % plane / (size_t)g->n[0]);
+    list[0][2] = (int)(first / plane);
+    count = 1;
+    g->owner[first] *= -1;
+    while (count > 0) {
+        int at[3];
+        memcpy(at, list[--count], sizeof at);
+        FEM_TRY(fem_grow((void **)&list, &capacity, count + 6, sizeof *list));
+        for (int side = 0; side < 6; side++) {
+            int next[3] = {at[0], at[1], at[2]}, axis = side / 2;
+            next[axis] += side % 2 ? 1 : -1;
+            if (next[axis] < 0 || next[axis] >= g->n[axis]) continue;
+            int *owner = &g->owner[voxel_index(g, next)];
+            if (*owner <= 0) continue;
+            *owner *= -1;
+            memcpy(list[count++], next, sizeof next);
+        }
+    }
+done:
+    fem_free(list);
+    return status;
+}
+
+static fem_status check_connected(voxels *g, const fem_piece *pieces, double *full) {
+    fem_status status = FEM_OK;
+    size_t     cells = (size_t)g->n[0] * (size_t)g->n[1] * (size_t)g->n[2];
+    int        apart = 0; // first piece with a voxel that was not reached, from 1
+    bool       in_part = false;
+    FEM_TRY(flood(g));
+    *full = 0;
+    for (size_t i = 0; i < cells; i++) {
+        *full += g->owner[i] != 0;
+        if (g->owner[i] > 0 && (apart == 0 || g->owner[i] < apart)) apart = g->owner[i];
+    }
+    for (size_t i = 0; i < cells; i++) {
+        in_part = in_part || (apart > 0 && g->owner[i] == -apart);
+        if (g->owner[i] < 0) g->owner[i] *= -1;
+    }
+    if (apart == 0) goto done;
+    const fem_piece *p = &pieces[apart - 1];
+    if (in_part && p->shape == FEM_CAPSULE)
+        status = fem_fail(FEM_BAD_INPUT, "piece \"%s\" falls apart on voxels of %g: voxels of %.3g or less would do",
+                          p->name, g->size, 0.999 * 2 * fmin(p->radius_a, p->radius_b) / sqrt(3));
+    else
+        status = fem_fail(FEM_BAD_INPUT, "piece \"%s\" is not connected with \"%s\": let it overlap a piece that is",
+                          p->name, pieces[0].name);
+done:
+    return status;
+}
+
+// ---- the mesh --------------------------------------------------------------------------------------------------
+
+static int count_vertices(const voxels *g) {
+    int i[3], count = 0; // at most 8 for each of 50 million voxels
+    for (i[2] = 0; i[2] <= g->n[2]; i[2]++)
+        for (i[1] = 0; i[1] <= g->n[1]; i[1]++)
+            for (i[0] = 0; i[0] <= g->n[0]; i[0]++) count += block_mask(g, i) != 0;
+    return count;
+}
+
+// Numbers the grid points of one plane that belong to a full voxel, and places them.
+static void number_plane(const voxels *g, int z, int *plane, int *next, double *vertices) {
+    int i[3] = {0, 0, z};
+    for (i[1] = 0; i[1] <= g->n[1]; i[1]++)
+        for (i[0] = 0; i[0] <= g->n[0]; i[0]++, plane++) {
+            if (block_mask(g, i) == 0) continue;
+            for (int k = 0; k < 3; k++) vertices[3 * (size_t)*next + (size_t)k] = g->low[k] + i[k] * g->size;
+            *plane = (*next)++;
+        }
+}
+
+// Voxels between two numbered planes.
+static void fill_slab(const voxels *g, int z, const int *below, const int *above, int *element, fem_mesh *mesh) {
+    int i[3] = {0, 0, z}, row = g->n[0] + 1;
+    for (i[1] = 0; i[1] < g->n[1]; i[1]++)
+        for (i[0] = 0; i[0] < g->n[0]; i[0]++) {
+            int owner = g->owner[voxel_index(g, i)], at = i[1] * row + i[0];
+            if (owner == 0) continue;
+            int hexahedron[8] = {below[at], below[at + 1], below[at + 1 + row], below[at + row],
+                                 above[at], above[at + 1], above[at + 1 + row], above[at + row]};
+            memcpy(mesh->elements + 8 * (size_t)*element, hexahedron, sizeof hexahedron);
+            mesh->region[(*element)++] = owner - 1;
+        }
+}
+
+static fem_status fill_mesh(const voxels *g, fem_mesh *mesh) {
+    size_t points = ((size_t)g->n[0] + 1) * ((size_t)g->n[1] + 1);
+    int   *planes[2] = {fem_alloc(points, sizeof(int)), fem_alloc(points, sizeof(int))}, vertex = 0, element = 0;
+    if (!planes[0] || !planes[1]) {
+        fem_free(planes[0]), fem_free(planes[1]);
+        return fem_fail(FEM_NO_MEMORY, "no memory for a plane of %zu grid points", points);
+    }
+    for (int z = 0; z <= g->n[2]; z++) {
+        number_plane(g, z, planes[z % 2], &vertex, mesh->vertices);
+        if (z > 0) fill_slab(g, z - 1, planes[(z + 1) % 2], planes[z % 2], &element, mesh);
+    }
+    fem_free(planes[0]), fem_free(planes[1]);
+    return FEM_OK;
+}
+
+// Coordinates come from grid indices by one formula, so those of a plane are equal to the last bit.
+static fem_status name_sides(fem_mesh *mesh) {
+    double         low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    unsigned char *mark = fem_calloc((size_t)mesh->vertex_count, sizeof *mark);
+    if (!mark) return fem_fail(FEM_NO_MEMORY, "no memory for %d vertices", mesh->vertex_count);
+    for (size_t v = 0; v < 3 * (size_t)mesh->vertex_count; v++) {
+        low[v % 3] = fmin(low[v % 3], mesh->vertices[v]);
+        high[v % 3] = fmax(high[v % 3], mesh->vertices[v]);
+    }
+    for (size_t v = 0; v < 3 * (size_t)mesh->vertex_count; v++) {
+        if (mesh->vertices[v] == low[v % 3]) mark[v / 3] |= (unsigned char)(1u << 2 * (v % 3));
+        if (mesh->vertices[v] == high[v % 3]) mark[v / 3] |= (unsigned char)(2u << 2 * (v % 3));
+    }
+    fem_status status = fem_generate_sides(mesh, mark);
+    fem_free(mark);
+    return status;
+}
+
+fem_status fem_generate_pieces(fem_mesh *mesh, fem_element type, int count, const fem_piece *pieces, double voxel) {
+    fem_status   status = FEM_OK;
+    fem_mesh     hexahedra = {0};
+    voxels       g = {0};
+    double       full = 0;
+    const char **names = NULL;
+    FEM_TRY(check_pieces(count, pieces, voxel));
+    FEM_TRY(lay_grid(&g, count, pieces, voxel));
+    FEM_TRY(enter_pieces(&g, count, pieces));
+    FEM_TRY(repair_hinges(&g));
+    FEM_TRY(check_connected(&g, pieces, &full));
+    FEM_TRY(fem_generate_count(full, type));
+    FEM_TRY(fem_mesh_allocate(&hexahedra, FEM_H8, count_vertices(&g), (int)full));
+    FEM_TRY(fill_mesh(&g, &hexahedra));
+    names = fem_alloc((size_t)count, sizeof *names);
+    if (!names) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %d names", count);
+        goto done;
+    }
+    for (int p = 0; p < count; p++) names[p] = pieces[p].name;
+    FEM_TRY(fem_generate_regions(&hexahedra, count, names));
+    FEM_TRY(name_sides(&hexahedra));
+    FEM_TRY(fem_generate_finish(mesh, type, &hexahedra));
+done:
+    fem_free(names), fem_free(g.owner);
+    fem_mesh_destroy(&hexahedra);
+    return status == FEM_BAD_INPUT ? fem_fail_prefix(status, "pieces: ") : status;
+}

@@ -1,0 +1,53 @@
+// Symmetric matrices of 3x3 blocks, one block row per vertex, and their Cholesky factorisation.
+#ifndef LIMBER_SPARSE_H
+#define LIMBER_SPARSE_H
+
+#include "libfem/mesh.h"
+
+// Upper half: block row i holds the blocks (i, j) with j >= i, ascending, so the diagonal block comes first.
+typedef struct fem_sparse {
+    int     n;         // block rows (vertices); the matrix is 3n x 3n
+    int     blocks;    // stored blocks
+    int    *row_start; // n + 1
+    int    *column;    // blocks
+    double *value;     // 9 per block, row-major; diagonal blocks are stored whole
+} fem_sparse;
+
+fem_status fem_sparse_from_mesh(fem_sparse *A, const fem_mesh *mesh); // pattern of the mesh's vertex graph, zero values
+fem_status fem_sparse_copy(fem_sparse *A, const fem_sparse *B);       // pattern and values (0 when B has none)
+void       fem_sparse_destroy(fem_sparse *A);
+void       fem_sparse_zero(fem_sparse *A);
+void       fem_sparse_scale(fem_sparse *A, double alpha);
+void       fem_sparse_axpy(fem_sparse *A, double alpha, const fem_sparse *B); // A += alpha B, same pattern
+
+// Y = A X for `columns` vectors of length 3n stored one after the other; X and Y must not overlap
+void   fem_sparse_multiply(const fem_sparse *A, int columns, const double *X, double *Y);
+double fem_sparse_norm(const fem_sparse *A); // Frobenius norm of the whole 3n x 3n matrix
+int    fem_sparse_find(const fem_sparse *A, int row, int column); // index of block (row, column), row <= column, or -1
+
+// A = L L^T without the fixed degrees of freedom, by CHOLMOD on METIS's ordering of the vertex graph.
+// Order and analyse once, factorise many times, solve many right-hand sides at once.
+typedef struct fem_factor fem_factor;
+
+typedef struct fem_factor_report {
+    int    free_dofs;
+    double entries;   // nonzeros of L
+    double flops;     // of one factorisation
+    double bytes;     // held by the factor
+    double seconds_order, seconds_analyse, seconds_factorise; // the last: of the latest factorisation
+} fem_factor_report;
+
+// `fixed` marks 3n degrees of freedom (nonzero = left out), or NULL for none.
+fem_status fem_factor_create(fem_factor **factor, const fem_sparse *pattern, const unsigned char *fixed);
+void       fem_factor_destroy(fem_factor *factor);
+// FEM_INDEFINITE names the vertex whose pivot is not positive. The factor must not be used until a later call succeeds.
+fem_status fem_factor_factorise(fem_factor *factor, const fem_sparse *A);
+// Columns of length 3n; fixed entries of B are ignored and those of X become 0. X may be B.
+fem_status        fem_factor_solve(fem_factor *factor, int columns, const double *B, double *X);
+fem_factor_report fem_factor_get_report(const fem_factor *factor);
+
+// METIS, in one place: nested dissection of a graph (neighbours of v: adjacent[start[v]] .. , no self loops).
+// order[k] is the vertex eliminated k-th.
+fem_status fem_graph_order(int n, const int *start, const int *adjacent, int *order);
+
+#endif

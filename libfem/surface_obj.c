@@ -1,0 +1,187 @@
+// Surfaces in Wavefront .obj: v and f lines. Polygons become fans; texture and normal indices are checked for form and
+// left out; groups, materials, smoothing, lines and points are passed over; free-form geometry is refused by name.
+#include "libfem/mesh_formats.h"
+
+#include <string.h>
+
+void fem_surface_destroy(fem_surface *surface) {
+    if (!surface) return;
+    fem_free(surface->vertices);
+    fem_free(surface->triangles);
+    *surface = (fem_surface){0};
+}
+
+typedef struct obj_reader {
+    fem_text    scan;
+    fem_surface surface;
+    size_t      vertex_capacity, triangle_capacity;
+} obj_reader;
+
+static fem_status read_vertex(obj_reader *r) {
+    fem_status   status = FEM_OK;
+    fem_surface *s = &r->surface;
+    double       ignored;
+    if (s->vertex_count == FEM_MOST_VERTICES)
+        return fem_text_fail(&r->scan, "more than %d vertices", FEM_MOST_VERTICES);
+    FEM_TRY(fem_grow((void **)&s->vertices, &r->vertex_capacity, 3 * ((size_t)s->vertex_count + 1), sizeof(double)));
+    for (int k = 0; k < 3; k++)
+        FEM_TRY(fem_text_double(&r->scan, "a coordinate", &s->vertices[3 * (size_t)s->vertex_count + (size_t)k]));
+    for (int i = 0; i < 4 && !fem_text_at_line_end(&r->scan); i++) // a weight or a colour
+        FEM_TRY(fem_text_double(&r->scan, "a weight or a colour", &ignored));
+    s->vertex_count++;
+done:
+    return status;
+}
+
+// One corner: V, V/T, V//N or V/T/N, each from 1, or negative and counted from the last.
+static fem_status read_corner(obj_reader *r, int *vertex) {
+    fem_word    word = fem_text_take(&r->scan);
+    const char *part = word.at, *end = word.at + word.length;
+    char        quote[FEM_QUOTE];
+    long long   index = 0, number;
+    for (int i = 0; part <= end; i++) {
+        const char *slash = part < end ? memchr(part, '/', (size_t)(end - part)) : NULL;
+        size_t      length = (size_t)((slash ? slash : end) - part);
+        bool        may_be_empty = i == 1 && slash;
+        bool        good = i < 3 && (fem_parse_int(part, length, &number) ? number != 0 : may_be_empty && length == 0);
+        if (!good)
+            return fem_text_fail(&r->scan, "expected a corner such as 7, 7/1, 7//3 or 7/1/3, found %s",
+                                 fem_quote(quote, word.at, word.length));
+        if (i == 0) index = number;
+        if (!slash) break;
+        part = slash + 1;
+    }
+    int count = r->surface.vertex_count;
+    if (index < -count || index > count)
+        return fem_text_fail(&r->scan, "vertex %lld of a face, but only %d vertices stand above it", index, count);
+    *vertex = (int)(index > 0 ? index - 1 : index + count);
+    return FEM_OK;
+}
+
+static fem_status read_face(obj_reader *r) {
+    fem_status   status = FEM_OK;
+    fem_surface *s = &r->surface;
+    int          first = 0, last = 0, corner = 0, corners = 0;
+    while (!fem_text_at_line_end(&r->scan)) {
+        FEM_TRY(read_corner(r, &corner));
+        if (corners == 0) first = corner;
+        if (corners >= 2) {
+            if (s->triangle_count == FEM_MOST_ELEMENTS) {
+                status = fem_text_fail(&r->scan, "more than %d triangles", FEM_MOST_ELEMENTS);
+                goto done;
+            }
+            FEM_TRY(fem_grow((void **)&s->triangles, &r->triangle_capacity, 3 * ((size_t)s->triangle_count + 1),
+                             sizeof(int)));
+            int *t = s->triangles + 3 * (size_t)s->triangle_count++;
+            t[0] = first, t[1] = last, t[2] = corner;
+        }
+        last = corner;
+        if (corners < 3) corners++;
+    }
+    if (corners < 3) status = fem_text_fail(&r->scan, "a face has %d corners, expected 3 or more", corners);
+done:
+    return status;
+}
+
+static fem_status read_lines(obj_reader *r) {
+    static const char *const passed_over[] = {"vt",       "vn",       "vp",     "g",          "o",        "s", "mg",
+                                              "usemtl",   "mtllib",   "usemap", "maplib",     "l",        "p", "bevel",
+                                              "c_interp", "d_interp", "lod",    "shadow_obj", "trace_obj"};
+    fem_status               status = FEM_OK;
+    char                     quote[FEM_QUOTE];
+    while (fem_text_next(&r->scan)) {
+        fem_word word = fem_text_take(&r->scan);
+        size_t   i = 0, count = sizeof passed_over / sizeof *passed_over;
+        if (fem_word_is(word, "v"))
+            FEM_TRY(read_vertex(r));
+        else if (fem_word_is(word, "f") || fem_word_is(word, "fo"))
+            FEM_TRY(read_face(r));
+        else {
+            while (i < count && !fem_word_is(word, passed_over[i])) i++;
+            if (i == count) {
+                status = fem_text_fail(&r->scan, "%s is not supported, expected v and f lines",
+                                       fem_quote(quote, word.at, word.length));
+                goto done;
+            }
+            while (!fem_text_at_line_end(&r->scan)) fem_text_take(&r->scan);
+        }
+        FEM_TRY(fem_text_end_line(&r->scan));
+    }
+done:
+    return status;
+}
+
+fem_status fem_surface_read(fem_surface *surface, const char *path) {
+    fem_status status = FEM_OK;
+    char      *text = NULL;
+    size_t     size = 0;
+    obj_reader r = {0};
+    if (!fem_path_ends(path, ".obj"))
+        return fem_fail(FEM_BAD_INPUT, "%s: unknown kind of surface, expected .obj or .obj.gz", path);
+    FEM_TRY(fem_file_read(&text, &size, path));
+    r.scan = fem_text_open(path, text, size, '#', false);
+    r.scan.continued = true;
+    FEM_TRY(read_lines(&r));
+    if (r.surface.triangle_count == 0) {
+        status = fem_text_fail(&r.scan, "the surface has no faces");
+        goto done;
+    }
+    fem_surface_destroy(surface);
+    *surface = r.surface;
+    r.surface = (fem_surface){0};
+done:
+    fem_surface_destroy(&r.surface);
+    fem_free(text);
+    return status;
+}
+
+fem_status fem_surface_write(const fem_surface *surface, const char *path) {
+    fem_file *file = NULL;
+    if (!fem_path_ends(path, ".obj"))
+        return fem_fail(FEM_BAD_INPUT, "%s: unknown kind of surface, expected .obj or .obj.gz", path);
+    for (size_t i = 0; i < 3 * (size_t)surface->triangle_count; i++)
+        if (surface->triangles[i] < 0 || surface->triangles[i] >= surface->vertex_count)
+            return fem_fail(FEM_BAD_INPUT, "%s: triangle %zu: vertex %d is outside 0..%d", path, i / 3,
+                            surface->triangles[i], surface->vertex_count - 1);
+    fem_status status = fem_file_create(&file, path);
+    if (status != FEM_OK) return status;
+    for (int v = 0; v < surface->vertex_count; v++) {
+        fem_file_put(file, "v", 1);
+        for (int k = 0; k < 3; k++) fem_file_put_double(file, ' ', surface->vertices[3 * (size_t)v + (size_t)k]);
+        fem_file_put(file, "\n", 1);
+    }
+    for (int t = 0; t < surface->triangle_count; t++) {
+        fem_file_put(file, "f", 1);
+        for (int k = 0; k < 3; k++)
+            fem_file_put_int(file, ' ', (long long)surface->triangles[3 * (size_t)t + (size_t)k] + 1);
+        fem_file_put(file, "\n", 1);
+    }
+    return fem_file_commit(file);
+}
+
+fem_status fem_mesh_write_obj(const fem_mesh *mesh, const char *path) {
+    fem_status  status = FEM_OK;
+    fem_surface surface = {0};
+    int        *number = NULL; // of a mesh vertex on the surface, from 1
+    FEM_TRY(fem_mesh_surface(mesh, &surface.triangle_count, &surface.triangles, NULL));
+    number = fem_calloc((size_t)mesh->vertex_count, sizeof *number);
+    surface.vertices = fem_alloc(3 * (size_t)mesh->vertex_count, sizeof *surface.vertices);
+    if (!number || !surface.vertices) {
+        status = fem_fail(FEM_NO_MEMORY, "%s: no memory for the surface", path);
+        goto done;
+    }
+    for (size_t i = 0; i < 3 * (size_t)surface.triangle_count; i++) number[surface.triangles[i]] = 1;
+    for (int v = 0; v < mesh->vertex_count; v++)
+        if (number[v]) {
+            memcpy(surface.vertices + 3 * (size_t)surface.vertex_count, mesh->vertices + 3 * (size_t)v,
+                   3 * sizeof(double));
+            number[v] = ++surface.vertex_count;
+        }
+    for (size_t i = 0; i < 3 * (size_t)surface.triangle_count; i++)
+        surface.triangles[i] = number[surface.triangles[i]] - 1;
+    FEM_TRY(fem_surface_write(&surface, path));
+done:
+    fem_free(number);
+    fem_surface_destroy(&surface);
+    return status;
+}

@@ -1,0 +1,126 @@
+// Loads and prescribed motions of a scene at a time.
+#include "libscene/internal.h"
+
+#include <math.h>
+#include <string.h>
+
+double scene_load_factor(const scene_action *action, double time) {
+    if (time < action->start) return 0;
+    if (isinf(time)) return 1; // statics
+    double up = action->ramp > 0 ? fmin((time - action->start) / action->ramp, 1) : 1;
+    if (time <= action->end) return up;
+    double reached = action->ramp > 0 ? fmin((action->end - action->start) / action->ramp, 1) : 1;
+    double down = action->ramp > 0 ? fmax(1 - (time - action->end) / action->ramp, 0) : 0;
+    return fmin(reached, down);
+}
+
+// Where the motion is at a time: between the keyframes around it, at rest at time 0, at the last one for ever after.
+static scene_keyframe keyframe_at(const scene_action *action, double time) {
+    static const scene_keyframe rest = {0};
+    const scene_keyframe       *from = &rest, *to = action->keyframes;
+    int                         next = 0;
+    while (next < action->keyframe_count && action->keyframes[next].time <= time) from = &action->keyframes[next++];
+    if (next == action->keyframe_count) return *from;
+    to = &action->keyframes[next];
+    double s = (time - from->time) / (to->time - from->time);
+    if (action->smooth) s = s * s * (3 - 2 * s);
+    scene_keyframe at = {.time = time};
+    for (int i = 0; i < 3; i++) {
+        at.translation[i] = (1 - s) * from->translation[i] + s * to->translation[i];
+        at.rotation[i] = (1 - s) * from->rotation[i] + s * to->rotation[i];
+    }
+    return at;
+}
+
+// R = exp([w]) by Rodrigues' formula
+static void rotation_matrix(const double w[3], double R[9]) {
+    double angle = vec3_norm(w), W[9] = {0, -w[2], w[1], w[2], 0, -w[0], -w[1], w[0], 0}, W2[9];
+    double a = angle > 1e-8 ? sin(angle) / angle : 1;
+    double half = angle > 1e-8 ? sin(angle / 2) / (angle / 2) : 1, b = half * half / 2; // (1 - cos) / angle^2
+    mat3_mul(W2, W, W);
+    for (int i = 0; i < 9; i++) R[i] = (i % 4 == 0) + a * W[i] + b * W2[i];
+}
+
+// u = R (X - c) + c + t - X
+static void displace(const double R[9], const double centre[3], const double translation[3], const double X[3],
+                     double u[3]) {
+    double arm[3], turned[3];
+    vec3_sub(arm, X, centre);
+    mat3_mul_vec(turned, R, arm);
+    for (int i = 0; i < 3; i++) u[i] = turned[i] - arm[i] + translation[i];
+}
+
+void scene_move_point(const scene_action *action, double time, const double X[3], double displacement[3]) {
+    scene_keyframe at = keyframe_at(action, time);
+    double         R[9];
+    rotation_matrix(at.rotation, R);
+    displace(R, action->centre, at.translation, X, displacement);
+}
+
+void scene_fixed_dofs(const scene *s, unsigned char *fixed) {
+    const scene_part *part = &s->parts[s->object];
+    memset(fixed, 0, 3 * (size_t)part->mesh.vertex_count);
+    for (int i = 0; i < part->fixed.count; i++) memset(fixed + 3 * (size_t)part->fixed.items[i], 1, 3);
+    for (int a = 0; a < s->action_count; a++)
+        for (int i = 0; s->actions[a].kind == SCENE_MOVE && i < s->actions[a].on.count; i++)
+            memset(fixed + 3 * (size_t)s->actions[a].on.items[i], 1, 3);
+}
+
+void scene_forces_destroy(scene_forces *forces) {
+    fem_free(forces->gravity);
+    fem_free(forces->loads);
+    fem_free(forces->total);
+    fem_free(forces->motion);
+    *forces = (scene_forces){0};
+}
+
+fem_status scene_forces_create(scene_forces *forces, const scene *s, const fem_body *body) {
+    fem_status      status = FEM_OK;
+    const fem_mesh *mesh = &s->parts[s->object].mesh;
+    size_t          n = 3 * (size_t)mesh->vertex_count;
+    scene_forces    f = {.n = (int)n};
+    f.gravity = fem_calloc(n, sizeof *f.gravity);
+    f.loads = fem_calloc(n * (size_t)s->action_count, sizeof *f.loads);
+    f.total = fem_calloc(n, sizeof *f.total);
+    f.motion = fem_calloc(n, sizeof *f.motion);
+    if (!f.gravity || !f.loads || !f.total || !f.motion) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %d loads on %d vertices", s->action_count, mesh->vertex_count);
+        goto done;
+    }
+    if (vec3_norm(s->gravity) > 0) FEM_TRY(solver_add_gravity(body, s->gravity, f.gravity));
+    for (int i = 0; i < s->action_count; i++) {
+        const scene_action *a = &s->actions[i];
+        double             *force = f.loads + n * (size_t)i, area;
+        if (a->kind == SCENE_FORCE) solver_add_vertex_force(a->on.count, a->on.items, a->vector, force);
+        if (a->kind == SCENE_TRACTION)
+            FEM_TRY(solver_add_surface_load(mesh, a->on.count, a->on.items, a->vector, 0, force, &area));
+        if (a->kind == SCENE_PRESSURE)
+            FEM_TRY(solver_add_surface_load(mesh, a->on.count, a->on.items, NULL, a->vector[0], force, &area));
+    }
+    *forces = f;
+    f = (scene_forces){0};
+done:
+    scene_forces_destroy(&f);
+    return status;
+}
+
+void scene_forces_at(scene_forces *forces, const scene *s, double time) {
+    const fem_mesh *mesh = &s->parts[s->object].mesh;
+    memcpy(forces->total, forces->gravity, (size_t)forces->n * sizeof *forces->total);
+    for (int i = 0; i < s->action_count; i++) {
+        const scene_action *a = &s->actions[i];
+        if (a->kind != SCENE_MOVE) {
+            double factor = scene_load_factor(a, time);
+            if (factor != 0)
+                dense_axpy(forces->n, factor, forces->loads + (size_t)forces->n * (size_t)i, forces->total);
+            continue;
+        }
+        scene_keyframe at = keyframe_at(a, time);
+        double         R[9];
+        rotation_matrix(at.rotation, R);
+        for (int k = 0; k < a->on.count; k++) {
+            size_t v = 3 * (size_t)a->on.items[k];
+            displace(R, a->centre, at.translation, mesh->vertices + v, forces->motion + v);
+        }
+    }
+}

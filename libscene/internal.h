@@ -1,0 +1,321 @@
+// Inside libscene only: strict JSON with line numbers, the tables of keys, and the reader that goes by them.
+#ifndef LIMBER_SCENE_INTERNAL_H
+#define LIMBER_SCENE_INTERNAL_H
+
+#include "libscene/scene.h"
+
+#include <cjson/cJSON.h>
+
+// ---- JSON (json.c) ----------------------------------------------------------------------------------------------
+
+enum { JSON_DEPTH = 64 }; // of nested lists and objects
+
+// Parses strict JSON. The line of every value (for a member of an object: of its key) is kept in its `valueint`, which
+// nothing else here uses. `label` stands in front of messages: the file's name.
+fem_status json_parse(cJSON **root, const char *label, const char *text, size_t size);
+// Calls visit(context, node) for the node and everything below it, in the order of the text.
+void        json_visit(cJSON *root, void (*visit)(void *context, cJSON *node), void *context);
+const char *json_kind(const cJSON *node); // "a number", "a list", ...
+
+// ---- tables of keys (keys.c) --------------------------------------------------------------------------------------
+
+typedef enum scene_key_type {
+    KEY_NUMBER,
+    KEY_INTEGER,
+    KEY_FLAG,
+    KEY_TEXT,
+    KEY_CHOICE,     // one of `choices`
+    KEY_SECTION,    // an object with the keys of `table`
+    KEY_MAP,        // an object: name -> an object with the keys of `table`
+    KEY_LIST,       // a list of objects with the keys of `table`
+    KEY_MESH,       // a file name, or an object with the keys of `table`
+    KEY_SELECTION,  // a set name, an object with the keys of `table`, or a list of those
+    KEY_SELECTIONS, // an object: name -> selection
+    KEY_ASSIGNMENT, // a name, or an object: region -> name
+} scene_key_type;
+
+// How many numbers, integers or choices. What is not of fixed size is stored as the checked JSON node.
+typedef enum scene_shape {
+    SHAPE_ONE,
+    SHAPE_VECTOR, // three
+    SHAPE_LIST,   // any number, at least one
+    SHAPE_ANY,    // one, or a list
+    SHAPE_PAIR,   // two vectors
+    SHAPE_POINTS, // a list of vectors
+} scene_shape;
+
+typedef struct scene_table scene_table;
+
+typedef struct scene_key {
+    const char        *name;
+    scene_key_type     type;
+    scene_shape        shape;
+    bool               required;
+    bool               alternative;         // exactly one of the table's alternatives must be given
+    unsigned           only;                // variants that have this key, as bits; 0 = all
+    bool               low_open, high_open; // the limit itself is not allowed
+    double             low, high;           // both 0: every finite number
+    double             fallback[3];         // what an absent key means; NaN stands for `otherwise`
+    const char        *otherwise;           // in words, where no number says it
+    const char        *unit;
+    const char        *choices;     // separated by |
+    int                least, most; // items of a list or a map; most 0: any number
+    const scene_table *table;
+    size_t             offset; // of the value in the struct that the table fills
+    const char        *about;
+} scene_key;
+
+// Which variant of a table is meant follows from its alternatives, or from its first key when that is "type".
+struct scene_table {
+    const char      *name, *about;
+    const scene_key *keys;
+    int              count;
+    bool             typed;            // the first key chooses the variant
+    bool             has_alternatives; // then the one that is given is the variant,
+    size_t           variant;          // and the int at this offset gets its index among them
+};
+
+extern const scene_table scene_top_table, scene_material_table, scene_part_table, scene_object_table,
+    scene_action_table;
+extern const scene_table scene_keyframe_table, scene_mesh_table, scene_piece_table, scene_selection_table;
+enum { SCENE_TABLES_MOST = 32 };
+// All tables once, in the order in which they are first mentioned.
+int scene_all_tables(const scene_table *tables[SCENE_TABLES_MOST]);
+
+// ---- what the tables fill
+// --------------------------------------------------------------------------------------------
+
+typedef struct raw_material {
+    int          kind;
+    double       density, young, poisson, young3[3], poisson3[3], shear3[3];
+    const cJSON *axes;
+    double       mu01, mu10, v1, mu, chain, bulk, inversion_threshold;
+} raw_material;
+
+typedef struct raw_box {
+    int    element;
+    double low[3], high[3];
+    int    cells[3];
+} raw_box;
+
+typedef struct raw_tube {
+    int          element;
+    const cJSON *points, *radius;
+    int          rings;
+    double       segment;
+} raw_tube;
+
+typedef struct raw_leaf {
+    int    element;
+    double length, width, thickness, petiole_length, petiole_width;
+    int    cells, layers;
+} raw_leaf;
+
+typedef struct raw_sphere {
+    int    element;
+    double centre[3], radius;
+    int    cells;
+} raw_sphere;
+
+typedef struct raw_capsule {
+    const cJSON *ends, *radius;
+} raw_capsule;
+
+typedef struct raw_ball {
+    double centre[3], radius;
+} raw_ball;
+
+enum { PIECE_CAPSULE, PIECE_BOX, PIECE_BALL };
+typedef struct raw_piece {
+    int          variant;
+    const char  *name;
+    raw_capsule  capsule;
+    const cJSON *box;
+    raw_ball     ball;
+} raw_piece;
+
+typedef struct raw_pieces {
+    int          element;
+    double       voxel;
+    const cJSON *shapes;
+} raw_pieces;
+
+enum { MESH_BOX, MESH_TUBE, MESH_LEAF, MESH_SPHERE, MESH_PIECES };
+typedef struct raw_mesh {
+    int        variant;
+    raw_box    box;
+    raw_tube   tube;
+    raw_leaf   leaf;
+    raw_sphere sphere;
+    raw_pieces pieces;
+} raw_mesh;
+
+typedef struct raw_plane {
+    double point[3], normal[3], tolerance;
+} raw_plane;
+
+enum {
+    SELECT_VERTICES,
+    SELECT_FILE,
+    SELECT_REGION,
+    SELECT_BOX,
+    SELECT_PLANE,
+    SELECT_HALFSPACE,
+    SELECT_BALL,
+    SELECT_NEAREST
+};
+typedef struct raw_selection {
+    int          variant;
+    const cJSON *vertices;
+    const char  *file, *region;
+    const cJSON *box;
+    raw_plane    plane, halfspace;
+    raw_ball     ball;
+    double       nearest[3];
+} raw_selection;
+
+typedef struct raw_part {
+    const cJSON *mesh, *material, *fixed;
+    int          quadrature;
+    double       scale;
+} raw_part;
+
+typedef struct raw_object {
+    const char *part;
+} raw_object;
+
+typedef struct raw_environment {
+    double gravity[3];
+} raw_environment;
+
+typedef struct raw_move {
+    const cJSON *keyframes;
+    double       centre[3];
+    int          interpolation;
+} raw_move;
+
+typedef struct raw_action { // variant: scene_action_kind
+    int          variant;
+    double       force[3], traction[3], pressure;
+    raw_move     move;
+    const cJSON *on;
+    double       start, end, ramp;
+} raw_action;
+
+typedef struct raw_solver {
+    int    method;
+    double step;
+    int    integrator;
+    struct {
+        double beta, gamma;
+    } newmark;
+    struct {
+        double mass, stiffness;
+        bool   local;
+    } damping;
+    int mass;
+    struct {
+        int    iterations;
+        double tolerance;
+        int    line_search;
+    } newton;
+    int load_steps, load_halvings;
+    int linear;
+    struct {
+        double tolerance;
+        int    iterations;
+    } pcg;
+} raw_solver;
+
+typedef struct raw_output {
+    int          frames;
+    double       rate;
+    unsigned     formats; // bits
+    int          sample;
+    const cJSON *probes;
+} raw_output;
+
+typedef struct raw_scene {
+    const char     *schema, *title;
+    int             version;
+    const cJSON    *materials, *parts, *objects, *actions;
+    raw_environment environment;
+    raw_solver      solver;
+    raw_output      output;
+} raw_scene;
+
+// ---- the reader (reader.c) -----------------------------------------------------------------------------------------
+
+typedef struct scene_reader {
+    const char        *file; // as the caller named it
+    const char *const *overrides;
+    char               path[512]; // of the value that is being read: "parts.leaf.mesh"
+} scene_reader;
+
+// Appends to the path and returns its former length, for reader_leave.
+size_t reader_enter(scene_reader *reader, const char *key);
+size_t reader_enter_index(scene_reader *reader, int index);
+void   reader_leave(scene_reader *reader, size_t length);
+
+// FEM_BAD_INPUT with "FILE:LINE: path: message".
+fem_status reader_fail(const scene_reader *reader, const cJSON *node, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+// Puts "FILE:LINE: path: " before a library's message. A file that cannot be read is bad input of the scene.
+fem_status reader_prefix(const scene_reader *reader, const cJSON *node, fem_status status);
+
+// Reads an object by its table into `out`; node may be NULL where no key is required.
+fem_status reader_table(scene_reader *reader, const cJSON *node, const scene_table *table, void *out);
+// Names of parts, materials and probes: letters, digits, _ and -.
+fem_status reader_check_name(const scene_reader *reader, const cJSON *node, const char *name);
+// The vectors of a checked SHAPE_PAIR or SHAPE_POINTS node.
+void reader_vector(const cJSON *node, double out[3]);
+
+// Range in words: "> 0 and <= 0.5".
+void key_range_text(const scene_key *key, char *text, size_t size);
+// The i-th of the key's choices; false when there are fewer.
+bool key_choice(const scene_key *key, int i, char *text, size_t size);
+int  key_variant_count(const scene_table *table);
+
+// "Did you mean": offer every name that would have done, then take the text, which starts with a blank.
+typedef struct scene_suggestion {
+    const char *word, *best;
+    int         distance, offered;
+    char        known[160], text[256];
+} scene_suggestion;
+void        suggestion_start(scene_suggestion *s, const char *word);
+void        suggestion_offer(scene_suggestion *s, const char *candidate);
+const char *suggestion_text(scene_suggestion *s);
+
+// ---- parts of the loader
+// ---------------------------------------------------------------------------------------------
+
+// A path relative to the scene file's folder. Caller frees.
+fem_status scene_relative_path(char **path, const scene_reader *reader, const char *relative);
+fem_status scene_read_mesh(scene_reader *reader, const cJSON *node, fem_mesh *mesh);
+fem_status scene_select(scene_reader *reader, const cJSON *node, const fem_mesh *mesh, scene_vertices *vertices);
+fem_status scene_read_material(scene_reader *reader, const cJSON *node, fem_material *material);
+// Gives the mesh its materials: `assignment` is a name or an object region -> name, NULL for the mesh file's own.
+fem_status scene_assign_materials(scene_reader *reader, const cJSON *part, const cJSON *assignment, int material_count,
+                                  const fem_material *materials, bool mesh_from_file, fem_mesh *mesh);
+fem_status scene_read_action(scene_reader *reader, const cJSON *node, const scene_part *part, bool dynamic,
+                             scene_action *action);
+
+// ---- the run's pieces (forces.c)
+// ---------------------------------------------------------------------------------------
+
+// 3 per vertex: 1 where the part's support or a move prescribes the motion.
+void scene_fixed_dofs(const scene *s, unsigned char *fixed);
+// Full force of each load, and gravity.
+typedef struct scene_forces {
+    int     n;       // 3 x vertices
+    double *gravity; // n
+    double *loads;   // n per action; moves have zeros
+    double *total;   // n
+    double *motion;  // n: prescribed displacements
+} scene_forces;
+fem_status scene_forces_create(scene_forces *forces, const scene *s, const fem_body *body);
+void       scene_forces_destroy(scene_forces *forces);
+// Fills total and motion for a time; statics take INFINITY, where every load acts in full.
+void scene_forces_at(scene_forces *forces, const scene *s, double time);
+
+#endif

@@ -1,0 +1,327 @@
+// Every key of a scene file, once: type, unit, range, default, meaning, and where its value goes.
+// The loader reads by these tables, and the schema and the page docs/scenes.md are written from them.
+#include "libscene/internal.h"
+
+#include <math.h>
+
+#define AT(type, field)     .offset = offsetof(type, field)
+#define POSITIVE(most)      .low = 0, .low_open = true, .high = (most)
+#define WITHIN(least, most) .low = (least), .high = (most)
+#define LENGTH              .unit = "m", WITHIN(-1e9, 1e9)
+#define TABLE(list)         .keys = (list), .count = (int)(sizeof(list) / sizeof *(list))
+#define ONE_OF(type)        .has_alternatives = true, .variant = offsetof(type, variant)
+
+// clang-format off
+
+// ---- materials -------------------------------------------------------------------------------------------------------
+
+enum {
+    ISOTROPIC = 1 << FEM_LINEAR | 1 << FEM_STVK | 1 << FEM_NEOHOOKEAN,
+    GUARDED = 1 << FEM_NEOHOOKEAN | 1 << FEM_MOONEY_RIVLIN | 1 << FEM_ARRUDA_BOYCE,
+};
+
+static const scene_key material_keys[] = {
+    {.name = "type", .type = KEY_CHOICE, .fallback = {FEM_STVK}, AT(raw_material, kind),
+     .choices = "linear|stvk|orthotropic|neohookean|mooney-rivlin|arruda-boyce", .about = "the strain energy"},
+    {.name = "density", .required = true, .unit = "kg/m^3", POSITIVE(1e9), AT(raw_material, density), .about = "mass per rest volume"},
+    {.name = "young", .only = ISOTROPIC, .required = true, .unit = "Pa", POSITIVE(1e15), AT(raw_material, young), .about = "Young's modulus"},
+    {.name = "poisson", .only = ISOTROPIC, .required = true, .low = -1, .high = 0.5, .low_open = true, .high_open = true,
+     AT(raw_material, poisson), .about = "Poisson's ratio"},
+    {.name = "young3", .only = 1 << FEM_ORTHOTROPIC, .shape = SHAPE_VECTOR, .required = true, .unit = "Pa", POSITIVE(1e15),
+     AT(raw_material, young3), .about = "E1, E2, E3 along the material axes"},
+    {.name = "poisson3", .only = 1 << FEM_ORTHOTROPIC, .shape = SHAPE_VECTOR, .required = true, WITHIN(-10, 10),
+     AT(raw_material, poisson3), .about = "nu12, nu23, nu31; nu_ij is the contraction along j when pulled along i"},
+    {.name = "shear3", .only = 1 << FEM_ORTHOTROPIC, .shape = SHAPE_VECTOR, .required = true, .unit = "Pa", POSITIVE(1e15),
+     AT(raw_material, shear3), .about = "G12, G23, G31"},
+    {.name = "axes", .only = 1 << FEM_ORTHOTROPIC, .shape = SHAPE_PAIR, .otherwise = "x and y", WITHIN(-1e9, 1e9), AT(raw_material, axes),
+     .about = "directions of the first and the second material axis; the second is made perpendicular, the third follows"},
+    {.name = "mu01", .only = 1 << FEM_MOONEY_RIVLIN, .required = true, .unit = "Pa", WITHIN(0, 1e15), AT(raw_material, mu01),
+     .about = "of the second invariant"},
+    {.name = "mu10", .only = 1 << FEM_MOONEY_RIVLIN, .required = true, .unit = "Pa", WITHIN(0, 1e15), AT(raw_material, mu10),
+     .about = "of the first invariant"},
+    {.name = "v1", .only = 1 << FEM_MOONEY_RIVLIN, .required = true, .unit = "Pa", POSITIVE(1e15), AT(raw_material, v1),
+     .about = "of (J - 1)^2"},
+    {.name = "mu", .only = 1 << FEM_ARRUDA_BOYCE, .required = true, .unit = "Pa", POSITIVE(1e15), AT(raw_material, mu),
+     .about = "rubbery shear modulus"},
+    {.name = "chain", .only = 1 << FEM_ARRUDA_BOYCE, .required = true, POSITIVE(1e9), AT(raw_material, chain), .about = "links of a chain"},
+    {.name = "bulk", .only = 1 << FEM_ARRUDA_BOYCE, .required = true, .unit = "Pa", POSITIVE(1e15), AT(raw_material, bulk),
+     .about = "bulk modulus, of (J - 1)^2 / 2"},
+    {.name = "inversion_threshold", .only = GUARDED, .fallback = {0.1}, .low = 0, .high = 1, .low_open = true, .high_open = true,
+     AT(raw_material, inversion_threshold), .about = "below this J = det F the energy goes on as a polynomial, so that inverted elements recover"},
+};
+const scene_table scene_material_table = {.name = "material", TABLE(material_keys), .typed = true,
+    .about = "One entry of `materials`."};
+
+// ---- meshes ------------------------------------------------------------------------------------------------------------
+
+#define ELEMENT(raw) {.name = "element", .type = KEY_CHOICE, .choices = "tet|hex", .fallback = {FEM_H8}, AT(raw, element), \
+    .about = "linear tetrahedra or trilinear hexahedra"}
+
+static const scene_key box_keys[] = {
+    ELEMENT(raw_box),
+    {.name = "low", .shape = SHAPE_VECTOR, .fallback = {0, 0, 0}, LENGTH, AT(raw_box, low), .about = "the corner with the least coordinates"},
+    {.name = "high", .shape = SHAPE_VECTOR, .required = true, LENGTH, AT(raw_box, high), .about = "the opposite corner"},
+    {.name = "cells", .type = KEY_INTEGER, .shape = SHAPE_VECTOR, .required = true, WITHIN(1, 10000), AT(raw_box, cells),
+     .about = "cells along x, y and z; six tetrahedra fill a cell"},
+};
+static const scene_table box_table = {.name = "box", TABLE(box_keys),
+    .about = "A box. Vertex sets: `x0`, `x1`, `y0`, `y1`, `z0`, `z1`, its faces."};
+
+static const scene_key tube_keys[] = {
+    ELEMENT(raw_tube),
+    {.name = "points", .shape = SHAPE_POINTS, .required = true, LENGTH, AT(raw_tube, points), .about = "the axis, a polyline of at least two points"},
+    {.name = "radius", .shape = SHAPE_ANY, .required = true, .unit = "m", POSITIVE(1e9), AT(raw_tube, radius), .about = "one for all points, or one for each"},
+    {.name = "rings", .type = KEY_INTEGER, .fallback = {2}, WITHIN(1, 100), AT(raw_tube, rings), .about = "cells from the axis to the surface"},
+    {.name = "segment", .fallback = {0}, .unit = "m", WITHIN(0, 1e9), AT(raw_tube, segment), .about = "cell length along the axis; 0: as long as wide"},
+};
+static const scene_table tube_table = {.name = "tube", TABLE(tube_keys),
+    .about = "A solid round rod swept along a polyline. Vertex sets: `root` and `tip`, its ends."};
+
+static const scene_key leaf_keys[] = {
+    ELEMENT(raw_leaf),
+    {.name = "length", .required = true, .unit = "m", POSITIVE(1e9), AT(raw_leaf, length), .about = "of the blade, along x"},
+    {.name = "width", .required = true, .unit = "m", POSITIVE(1e9), AT(raw_leaf, width), .about = "of the blade, along y"},
+    {.name = "thickness", .required = true, .unit = "m", POSITIVE(1e9), AT(raw_leaf, thickness), .about = "of blade and petiole"},
+    {.name = "petiole_length", .fallback = {0}, .unit = "m", WITHIN(0, 1e9), AT(raw_leaf, petiole_length), .about = "of the stalk; 0: there is none"},
+    {.name = "petiole_width", .fallback = {0}, .unit = "m", WITHIN(0, 1e9), AT(raw_leaf, petiole_width), .about = "of the stalk"},
+    {.name = "cells", .type = KEY_INTEGER, .fallback = {20}, WITHIN(1, 10000), AT(raw_leaf, cells), .about = "along the blade"},
+    {.name = "layers", .type = KEY_INTEGER, .fallback = {1}, WITHIN(1, 1000), AT(raw_leaf, layers), .about = "through the thickness"},
+};
+static const scene_table leaf_table = {.name = "leaf", TABLE(leaf_keys),
+    .about = "A thin blade in the xy plane on a petiole that ends at the origin. Vertex set: `root`. Regions: `blade`, `petiole`."};
+
+static const scene_key sphere_keys[] = {
+    ELEMENT(raw_sphere),
+    {.name = "centre", .shape = SHAPE_VECTOR, .fallback = {0, 0, 0}, LENGTH, AT(raw_sphere, centre), .about = "of the ball"},
+    {.name = "radius", .required = true, .unit = "m", POSITIVE(1e9), AT(raw_sphere, radius), .about = "of the ball"},
+    {.name = "cells", .type = KEY_INTEGER, .fallback = {8}, WITHIN(1, 1000), AT(raw_sphere, cells), .about = "across"},
+};
+static const scene_table sphere_table = {.name = "sphere", TABLE(sphere_keys),
+    .about = "A ball. Vertex set: `surface`."};
+
+static const scene_key capsule_keys[] = {
+    {.name = "ends", .shape = SHAPE_PAIR, .required = true, LENGTH, AT(raw_capsule, ends), .about = "the ends of the axis"},
+    {.name = "radius", .shape = SHAPE_ANY, .required = true, .unit = "m", POSITIVE(1e9), AT(raw_capsule, radius), .about = "one, or one at each end"},
+};
+static const scene_table capsule_table = {.name = "capsule", TABLE(capsule_keys),
+    .about = "A rod with round ends, which may taper."};
+
+static const scene_key ball_keys[] = {
+    {.name = "centre", .shape = SHAPE_VECTOR, .required = true, LENGTH, AT(raw_ball, centre), .about = "of the ball"},
+    {.name = "radius", .required = true, .unit = "m", POSITIVE(1e9), AT(raw_ball, radius), .about = "of the ball"},
+};
+static const scene_table ball_table = {.name = "ball", TABLE(ball_keys),
+    .about = "A ball, as a piece of a body or as a selection."};
+
+static const scene_key piece_keys[] = {
+    {.name = "name", .type = KEY_TEXT, .required = true, AT(raw_piece, name), .about = "of the region that the piece becomes"},
+    {.name = "capsule", .type = KEY_SECTION, .alternative = true, .table = &capsule_table, AT(raw_piece, capsule), .about = "a rod with round ends"},
+    {.name = "box", .shape = SHAPE_PAIR, .alternative = true, LENGTH, AT(raw_piece, box), .about = "two opposite corners"},
+    {.name = "ball", .type = KEY_SECTION, .alternative = true, .table = &ball_table, AT(raw_piece, ball), .about = "a ball"},
+};
+const scene_table scene_piece_table = {.name = "piece", TABLE(piece_keys), ONE_OF(raw_piece),
+    .about = "One of the `shapes` of a branching body."};
+
+static const scene_key pieces_keys[] = {
+    ELEMENT(raw_pieces),
+    {.name = "voxel", .required = true, .unit = "m", POSITIVE(1e9), AT(raw_pieces, voxel), .about = "edge of the grid's cells"},
+    {.name = "shapes", .type = KEY_LIST, .required = true, .least = 1, .table = &scene_piece_table, AT(raw_pieces, shapes),
+     .about = "the pieces; a voxel belongs to the first that contains its centre"},
+};
+static const scene_table pieces_table = {.name = "pieces", TABLE(pieces_keys),
+    .about = "A branching body: the union of pieces on a voxel grid, each a region of its own."};
+
+static const scene_key mesh_keys[] = {
+    {.name = "box", .type = KEY_SECTION, .alternative = true, .table = &box_table, AT(raw_mesh, box), .about = "a box"},
+    {.name = "tube", .type = KEY_SECTION, .alternative = true, .table = &tube_table, AT(raw_mesh, tube), .about = "a rod along a polyline"},
+    {.name = "leaf", .type = KEY_SECTION, .alternative = true, .table = &leaf_table, AT(raw_mesh, leaf), .about = "a thin blade on a stalk"},
+    {.name = "sphere", .type = KEY_SECTION, .alternative = true, .table = &sphere_table, AT(raw_mesh, sphere), .about = "a ball"},
+    {.name = "pieces", .type = KEY_SECTION, .alternative = true, .table = &pieces_table, AT(raw_mesh, pieces), .about = "a branching body"},
+};
+const scene_table scene_mesh_table = {.name = "mesh", TABLE(mesh_keys), ONE_OF(raw_mesh),
+    .about = "A generated mesh, in place of the name of a mesh file."};
+
+// ---- selections ---------------------------------------------------------------------------------------------------------
+
+static const scene_key plane_keys[] = {
+    {.name = "point", .shape = SHAPE_VECTOR, .required = true, LENGTH, AT(raw_plane, point), .about = "a point of the plane"},
+    {.name = "normal", .shape = SHAPE_VECTOR, .required = true, WITHIN(-1e9, 1e9), AT(raw_plane, normal), .about = "its normal, of any length but 0"},
+    {.name = "tolerance", .fallback = {0}, .unit = "m", WITHIN(0, 1e9), AT(raw_plane, tolerance),
+     .about = "distance up to which a vertex belongs to it; 0: 1e-6 of the mesh's diagonal"},
+};
+static const scene_table plane_table = {.name = "plane", TABLE(plane_keys),
+    .about = "A plane, or the half-space on the side to which its normal points."};
+
+static const scene_key selection_keys[] = {
+    {.name = "vertices", .type = KEY_INTEGER, .shape = SHAPE_LIST, .alternative = true, WITHIN(0, 2147483647), AT(raw_selection, vertices),
+     .about = "numbers as the mesh file counts them (from 0 for generated meshes)"},
+    {.name = "file", .type = KEY_TEXT, .alternative = true, AT(raw_selection, file), .about = "a list of such numbers, Vega's .bou"},
+    {.name = "region", .type = KEY_TEXT, .alternative = true, AT(raw_selection, region), .about = "all vertices of a region"},
+    {.name = "box", .shape = SHAPE_PAIR, .alternative = true, LENGTH, AT(raw_selection, box), .about = "two corners; what lies between them"},
+    {.name = "plane", .type = KEY_SECTION, .alternative = true, .table = &plane_table, AT(raw_selection, plane), .about = "what lies in a plane"},
+    {.name = "halfspace", .type = KEY_SECTION, .alternative = true, .table = &plane_table, AT(raw_selection, halfspace),
+     .about = "what lies on the normal's side of a plane, or in it"},
+    {.name = "ball", .type = KEY_SECTION, .alternative = true, .table = &ball_table, AT(raw_selection, ball), .about = "what lies in a ball"},
+    {.name = "nearest", .shape = SHAPE_VECTOR, .alternative = true, LENGTH, AT(raw_selection, nearest), .about = "the one vertex nearest to a point"},
+};
+const scene_table scene_selection_table = {.name = "selection", TABLE(selection_keys), ONE_OF(raw_selection),
+    .about = "Vertices at rest. A selection is the name of a vertex set of the mesh, one such object, or a list of names and objects, which means all of them together."};
+
+// ---- parts, objects, environment ------------------------------------------------------------------------------------------
+
+static const scene_key part_keys[] = {
+    {.name = "mesh", .type = KEY_MESH, .required = true, .table = &scene_mesh_table, AT(raw_part, mesh),
+     .about = "a mesh file (.veg, .node, .ele, .vtu, each also with .gz), or a generator"},
+    {.name = "scale", .fallback = {1}, POSITIVE(1e9), AT(raw_part, scale), .about = "metres per unit of the mesh; selections are in metres"},
+    {.name = "material", .type = KEY_ASSIGNMENT, .otherwise = "the mesh file's own", AT(raw_part, material),
+     .about = "a material for the whole part, or an object that gives each region one"},
+    {.name = "fixed", .type = KEY_SELECTION, .otherwise = "nothing", .table = &scene_selection_table, AT(raw_part, fixed), .about = "vertices that are held in place"},
+    {.name = "quadrature", .type = KEY_INTEGER, .fallback = {2}, WITHIN(2, 3), AT(raw_part, quadrature), .about = "Gauss points per direction of a hexahedron"},
+};
+const scene_table scene_part_table = {.name = "part", TABLE(part_keys), .about = "One entry of `parts`."};
+
+static const scene_key object_keys[] = {
+    {.name = "part", .type = KEY_TEXT, .required = true, AT(raw_object, part), .about = "the part that the object is made of"},
+};
+const scene_table scene_object_table = {.name = "object", TABLE(object_keys),
+    .about = "One entry of `objects`. There must be exactly one."};
+
+static const scene_key environment_keys[] = {
+    {.name = "gravity", .shape = SHAPE_VECTOR, .fallback = {0, 0, 0}, .unit = "m/s^2", WITHIN(-1e6, 1e6), AT(raw_environment, gravity),
+     .about = "acceleration of free fall"},
+};
+static const scene_table environment_table = {.name = "environment", TABLE(environment_keys),
+    .about = "What surrounds the objects."};
+
+// ---- actions -----------------------------------------------------------------------------------------------------------------
+
+static const scene_key keyframe_keys[] = {
+    {.name = "time", .required = true, .unit = "s", WITHIN(0, 1e9), AT(scene_keyframe, time), .about = "later than that of the keyframe before"},
+    {.name = "translation", .shape = SHAPE_VECTOR, .fallback = {0, 0, 0}, LENGTH, AT(scene_keyframe, translation), .about = "from the rest position"},
+    {.name = "rotation", .shape = SHAPE_VECTOR, .fallback = {0, 0, 0}, .unit = "rad", WITHIN(-1e4, 1e4), AT(scene_keyframe, rotation),
+     .about = "axis times angle, about the centre, before the translation"},
+};
+const scene_table scene_keyframe_table = {.name = "keyframe", TABLE(keyframe_keys),
+    .about = "Where a moved selection is at a time. The motion starts at rest at time 0 and stays after the last keyframe."};
+
+static const scene_key move_keys[] = {
+    {.name = "keyframes", .type = KEY_LIST, .required = true, .least = 1, .table = &scene_keyframe_table, AT(raw_move, keyframes), .about = "at least one"},
+    {.name = "centre", .shape = SHAPE_VECTOR, .fallback = {NAN, NAN, NAN}, .otherwise = "mean of the selection", LENGTH, AT(raw_move, centre),
+     .about = "of the rotation, at rest"},
+    {.name = "interpolation", .type = KEY_CHOICE, .choices = "linear|smooth", AT(raw_move, interpolation),
+     .about = "between keyframes; smooth starts and stops gently at each"},
+};
+static const scene_table move_table = {.name = "move", TABLE(move_keys),
+    .about = "A prescribed rigid motion of a selection."};
+
+enum { LOADS = 1 << SCENE_FORCE | 1 << SCENE_TRACTION | 1 << SCENE_PRESSURE };
+static const scene_key action_keys[] = {
+    {.name = "force", .shape = SHAPE_VECTOR, .alternative = true, .unit = "N", WITHIN(-1e15, 1e15), AT(raw_action, force),
+     .about = "total force, spread equally over the vertices"},
+    {.name = "traction", .shape = SHAPE_VECTOR, .alternative = true, .unit = "Pa", WITHIN(-1e15, 1e15), AT(raw_action, traction),
+     .about = "force per rest area on the surface between the vertices"},
+    {.name = "pressure", .alternative = true, .unit = "Pa", WITHIN(-1e15, 1e15), AT(raw_action, pressure),
+     .about = "against the outward normal at rest, on the surface between the vertices"},
+    {.name = "move", .type = KEY_SECTION, .alternative = true, .table = &move_table, AT(raw_action, move), .about = "prescribed motion of the vertices"},
+    {.name = "on", .type = KEY_SELECTION, .required = true, .table = &scene_selection_table, AT(raw_action, on), .about = "what it acts on"},
+    {.name = "start", .only = LOADS, .fallback = {0}, .unit = "s", WITHIN(0, 1e9), AT(raw_action, start), .about = "when the load begins"},
+    {.name = "end", .only = LOADS, .fallback = {INFINITY}, .otherwise = "never", .unit = "s", WITHIN(0, 1e9), AT(raw_action, end),
+     .about = "when it goes away, later than `start`"},
+    {.name = "ramp", .only = LOADS, .fallback = {0}, .unit = "s", WITHIN(0, 1e9), AT(raw_action, ramp),
+     .about = "time that it takes to rise from `start`, and to fall from `end`"},
+};
+const scene_table scene_action_table = {.name = "action", TABLE(action_keys), ONE_OF(raw_action),
+    .about = "One entry of `actions`. Static scenes take every load in full and every motion at its last keyframe."};
+
+// ---- solver ------------------------------------------------------------------------------------------------------------------
+
+static const scene_key newmark_keys[] = {
+    {.name = "beta", .fallback = {0.25}, POSITIVE(1), AT(raw_solver, newmark.beta), .about = "weight of the new acceleration in the position"},
+    {.name = "gamma", .fallback = {0.5}, POSITIVE(1), AT(raw_solver, newmark.gamma), .about = "weight of the new acceleration in the velocity; above 1/2 it damps"},
+};
+static const scene_table newmark_table = {.name = "newmark", TABLE(newmark_keys), .about = "Parameters of Newmark's method."};
+
+static const scene_key damping_keys[] = {
+    {.name = "mass", .fallback = {0}, .unit = "1/s", WITHIN(0, 1e9), AT(raw_solver, damping.mass), .about = "Rayleigh's alpha: damps slow motion"},
+    {.name = "stiffness", .fallback = {0}, .unit = "s", WITHIN(0, 1e9), AT(raw_solver, damping.stiffness), .about = "Rayleigh's beta: damps fast vibration"},
+    {.name = "local", .type = KEY_FLAG, .fallback = {0}, AT(raw_solver, damping.local), .about = "take the stiffness of the present shape, not of rest"},
+};
+static const scene_table damping_table = {.name = "damping", TABLE(damping_keys), .about = "Rayleigh damping: alpha M + beta K."};
+
+static const scene_key newton_keys[] = {
+    {.name = "iterations", .type = KEY_INTEGER, .fallback = {30}, WITHIN(1, 10000), AT(raw_solver, newton.iterations), .about = "at most, per step"},
+    {.name = "tolerance", .fallback = {1e-9}, .low = 0, .high = 1, .low_open = true, .high_open = true, AT(raw_solver, newton.tolerance),
+     .about = "residual relative to the largest force in the balance"},
+    {.name = "line_search", .type = KEY_INTEGER, .fallback = {8}, WITHIN(0, 60), AT(raw_solver, newton.line_search), .about = "halvings at most; 0: none"},
+};
+static const scene_table newton_table = {.name = "newton", TABLE(newton_keys), .about = "Newton's method within a step."};
+
+static const scene_key pcg_keys[] = {
+    {.name = "tolerance", .fallback = {1e-8}, .low = 0, .high = 1, .low_open = true, .high_open = true, AT(raw_solver, pcg.tolerance),
+     .about = "residual relative to the right-hand side"},
+    {.name = "iterations", .type = KEY_INTEGER, .fallback = {0}, WITHIN(0, 1000000000), AT(raw_solver, pcg.iterations),
+     .about = "at most; 0: 10 times the root of the unknowns, plus 1000"},
+};
+static const scene_table pcg_table = {.name = "pcg", TABLE(pcg_keys), .about = "Conjugate gradients, when `linear` is `pcg`."};
+
+static const scene_key solver_keys[] = {
+    {.name = "method", .type = KEY_CHOICE, .choices = "static|full", .fallback = {SCENE_FULL}, AT(raw_solver, method),
+     .about = "equilibrium, or full-space dynamics from rest"},
+    {.name = "step", .fallback = {1.0 / 120}, .unit = "s", POSITIVE(1e6), AT(raw_solver, step),
+     .about = "longest time step; a frame is divided into equal steps that are no longer"},
+    {.name = "integrator", .type = KEY_CHOICE, .choices = "newmark|backward-euler", AT(raw_solver, integrator),
+     .about = "Newmark keeps the energy of vibrations, backward Euler damps them"},
+    {.name = "newmark", .type = KEY_SECTION, .table = &newmark_table, .about = "its parameters"},
+    {.name = "damping", .type = KEY_SECTION, .table = &damping_table, .about = "Rayleigh damping"},
+    {.name = "mass", .type = KEY_CHOICE, .choices = "consistent|lumped", AT(raw_solver, mass), .about = "the mass matrix"},
+    {.name = "newton", .type = KEY_SECTION, .table = &newton_table, .about = "the nonlinear iteration"},
+    {.name = "load_steps", .type = KEY_INTEGER, .fallback = {1}, WITHIN(1, 1000000), AT(raw_solver, load_steps), .about = "statics: equal steps in which the load is applied"},
+    {.name = "load_halvings", .type = KEY_INTEGER, .fallback = {8}, WITHIN(0, 30), AT(raw_solver, load_halvings),
+     .about = "statics: how often in a row a load step that fails may be halved"},
+    {.name = "linear", .type = KEY_CHOICE, .choices = "direct|pcg", AT(raw_solver, linear), .about = "linear systems by factorisation or by conjugate gradients"},
+    {.name = "pcg", .type = KEY_SECTION, .table = &pcg_table, .about = "its parameters"},
+};
+static const scene_table solver_table = {.name = "solver", TABLE(solver_keys), .about = "How the motion is computed."};
+
+// ---- output and the whole -----------------------------------------------------------------------------------------------------
+
+static const scene_key output_keys[] = {
+    {.name = "frames", .type = KEY_INTEGER, .fallback = {100}, WITHIN(1, 1000000), AT(raw_output, frames),
+     .about = "dynamics: number of frames; the first is at time 0"},
+    {.name = "rate", .fallback = {30}, .unit = "1/s", POSITIVE(1e9), AT(raw_output, rate), .about = "dynamics: frames per second"},
+    {.name = "formats", .type = KEY_CHOICE, .shape = SHAPE_LIST, .choices = "vtu", .fallback = {1}, AT(raw_output, formats),
+     .about = "of the frames; vtu: one .vtu each and a .pvd for all"},
+    {.name = "probes", .type = KEY_SELECTIONS, .otherwise = "none", .table = &scene_selection_table, AT(raw_output, probes),
+     .about = "names and selections whose mean displacement goes to probes.csv"},
+    {.name = "sample", .type = KEY_CHOICE, .choices = "frame|step", AT(raw_output, sample), .about = "rows of the CSV files"},
+};
+static const scene_table output_table = {.name = "output", TABLE(output_keys), .about = "What is written."};
+
+static const scene_key top_keys[] = {
+    {.name = "limber", .type = KEY_INTEGER, .required = true, WITHIN(1, 1), AT(raw_scene, version), .about = "version of the format"},
+    {.name = "$schema", .type = KEY_TEXT, .otherwise = "none", AT(raw_scene, schema), .about = "for editors; not used"},
+    {.name = "title", .type = KEY_TEXT, .otherwise = "none", AT(raw_scene, title), .about = "what the scene shows"},
+    {.name = "materials", .type = KEY_MAP, .otherwise = "none", .table = &scene_material_table, AT(raw_scene, materials), .about = "by name"},
+    {.name = "parts", .type = KEY_MAP, .required = true, .least = 1, .table = &scene_part_table, AT(raw_scene, parts), .about = "by name: a mesh, its material, what holds it"},
+    {.name = "objects", .type = KEY_LIST, .required = true, .least = 1, .most = 1, .table = &scene_object_table, AT(raw_scene, objects), .about = "what is simulated"},
+    {.name = "environment", .type = KEY_SECTION, .table = &environment_table, AT(raw_scene, environment), .about = "gravity"},
+    {.name = "actions", .type = KEY_LIST, .otherwise = "none", .table = &scene_action_table, AT(raw_scene, actions), .about = "loads and prescribed motions"},
+    {.name = "solver", .type = KEY_SECTION, .table = &solver_table, AT(raw_scene, solver), .about = "how it is computed"},
+    {.name = "output", .type = KEY_SECTION, .table = &output_table, AT(raw_scene, output), .about = "what is written"},
+};
+const scene_table scene_top_table = {.name = "scene", TABLE(top_keys), .about = "The scene file: one JSON object."};
+
+// clang-format on
+
+int scene_all_tables(const scene_table *tables[SCENE_TABLES_MOST]) {
+    int count = 0;
+    tables[count++] = &scene_top_table;
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < tables[i]->count; k++) {
+            const scene_table *mentioned = tables[i]->keys[k].table;
+            bool               known = !mentioned || count == SCENE_TABLES_MOST;
+            for (int j = 0; j < count && !known; j++) known = tables[j] == mentioned;
+            if (!known) tables[count++] = mentioned;
+        }
+    return count;
+}

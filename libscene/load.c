@@ -1,0 +1,383 @@
+// From a scene file to a scene: the text, the overrides, the sections in their order, and what ties them together.
+#include "libscene/internal.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const double MOST_STEPS_PER_FRAME = 1e6;
+
+// ---- overrides -----------------------------------------------------------------------------------------------------
+
+static void set_line(void *context, cJSON *node) { node->valueint = *(const int *)context; }
+
+// The value behind "=": JSON when it is that, otherwise a plain string. Its lines are -1 - index.
+static fem_status parse_override_value(cJSON **value, const char *text, int index) {
+    int        line = -1 - index;
+    fem_status status = json_parse(value, "--set", text, strlen(text));
+    if (status == FEM_BAD_INPUT) {
+        *value = cJSON_CreateString(text);
+        status = *value ? FEM_OK : fem_fail(FEM_NO_MEMORY, "no memory for --set");
+    }
+    if (status == FEM_OK) json_visit(*value, set_line, &line);
+    return status;
+}
+
+// The child of that name, or number in a list.
+static cJSON *find_child(cJSON *node, const char *step) {
+    if (!cJSON_IsArray(node)) return cJSON_GetObjectItemCaseSensitive(node, step);
+    size_t digits = strspn(step, "0123456789");
+    if (digits == 0 || digits > 6 || step[digits]) return NULL;
+    int number = 0;
+    for (const char *c = step; *c; c++) number = 10 * number + (*c - '0');
+    return cJSON_GetArrayItem(node, number);
+}
+
+static fem_status put_child(cJSON *node, const char *step, cJSON **value) {
+    cJSON *old = find_child(node, step);
+    if (old) {
+        if (old->string && !(*value)->string) {
+            (*value)->string = fem_copy_string(old->string); // cJSON's memory is ours, so its names may be too
+            if (!(*value)->string) return fem_fail(FEM_NO_MEMORY, "no memory for --set");
+        }
+        cJSON_ReplaceItemViaPointer(node, old, *value);
+    } else if (!cJSON_AddItemToObject(node, step, *value)) {
+        return fem_fail(FEM_NO_MEMORY, "no memory for --set");
+    }
+    *value = NULL;
+    return FEM_OK;
+}
+
+// One step along the path of an override; a section that is not there is made.
+static fem_status descend(cJSON **node, const char *step, const char *override, int index) {
+    cJSON     *child = find_child(*node, step);
+    fem_status status = FEM_OK;
+    if (!child && cJSON_IsObject(*node)) {
+        cJSON *made = cJSON_CreateObject();
+        if (!made) return fem_fail(FEM_NO_MEMORY, "no memory for --set");
+        made->valueint = -1 - index;
+        child = made;
+        status = put_child(*node, step, &made);
+        cJSON_Delete(made);
+        if (status != FEM_OK) return status;
+    }
+    if (!child || !(cJSON_IsObject(child) || cJSON_IsArray(child)))
+        return fem_fail(FEM_BAD_INPUT, "--set %s: \"%s\" is no section of the scene", override, step);
+    *node = child;
+    return status;
+}
+
+static fem_status apply_override(cJSON *root, const char *override, int index) {
+    fem_status  status = FEM_OK;
+    cJSON      *node = root, *value = NULL;
+    const char *equals = strchr(override, '=');
+    if (!equals || equals == override || equals - override > 200)
+        return fem_fail(FEM_BAD_INPUT, "--set %s: expected key=value, for example solver.step=0.005", override);
+    char path[256];
+    snprintf(path, sizeof path, "%.*s", (int)(equals - override), override);
+    char *step = path;
+    for (char *dot = strchr(step, '.'); dot; step = dot + 1, dot = strchr(step, '.')) {
+        *dot = 0;
+        FEM_TRY(descend(&node, step, override, index));
+    }
+    if (!step[0] || (cJSON_IsArray(node) && !find_child(node, step))) {
+        status = fem_fail(FEM_BAD_INPUT, "--set %s: \"%s\" is no section of the scene", override, step);
+        goto done;
+    }
+    FEM_TRY(parse_override_value(&value, equals + 1, index));
+    FEM_TRY(put_child(node, step, &value));
+done:
+    cJSON_Delete(value);
+    return status;
+}
+
+// ---- sections
+// --------------------------------------------------------------------------------------------------------
+
+static fem_status read_materials(scene_reader *reader, const cJSON *node, int *count, fem_material **materials) {
+    fem_status status = FEM_OK;
+    int        room = node ? cJSON_GetArraySize(node) : 0;
+    size_t     length = reader_enter(reader, "materials");
+    *materials = fem_calloc((size_t)room, sizeof **materials);
+    if (!*materials) return fem_fail(FEM_NO_MEMORY, "no memory for %d materials", room);
+    for (const cJSON *item = node ? node->child : NULL; item; item = item->next) {
+        size_t inner = reader_enter(reader, item->string);
+        FEM_TRY(reader_check_name(reader, item, item->string));
+        FEM_TRY(scene_read_material(reader, item, &(*materials)[*count]));
+        ++*count;
+        reader_leave(reader, inner);
+    }
+    reader_leave(reader, length);
+done:
+    return status;
+}
+
+static fem_status read_part(scene_reader *reader, const cJSON *node, int material_count, const fem_material *materials,
+                            scene_part *part) {
+    fem_status status = FEM_OK;
+    raw_part   raw = {0};
+    size_t     length;
+    FEM_TRY(reader_table(reader, node, &scene_part_table, &raw));
+    part->quadrature = raw.quadrature;
+    part->name = fem_copy_string(node->string);
+    if (!part->name) return fem_fail(FEM_NO_MEMORY, "no memory for a part");
+    length = reader_enter(reader, "mesh");
+    FEM_TRY(scene_read_mesh(reader, raw.mesh, &part->mesh));
+    for (size_t i = 0; raw.scale != 1 && i < 3 * (size_t)part->mesh.vertex_count; i++)
+        part->mesh.vertices[i] *= raw.scale;
+    FEM_TRY(reader_prefix(reader, raw.mesh, fem_mesh_check(&part->mesh)));
+    reader_leave(reader, length);
+    FEM_TRY(scene_assign_materials(reader, node, raw.material, material_count, materials, cJSON_IsString(raw.mesh),
+                                   &part->mesh));
+    if (raw.fixed) {
+        length = reader_enter(reader, "fixed");
+        FEM_TRY(scene_select(reader, raw.fixed, &part->mesh, &part->fixed));
+        reader_leave(reader, length);
+    }
+done:
+    return status;
+}
+
+static fem_status read_parts(scene_reader *reader, const cJSON *node, int material_count, const fem_material *materials,
+                             scene *s) {
+    fem_status status = FEM_OK;
+    int        count = cJSON_GetArraySize(node);
+    size_t     length = reader_enter(reader, "parts");
+    s->parts = fem_calloc((size_t)count, sizeof *s->parts);
+    if (!s->parts) return fem_fail(FEM_NO_MEMORY, "no memory for %d parts", count);
+    for (const cJSON *item = node->child; item; item = item->next) {
+        size_t inner = reader_enter(reader, item->string);
+        FEM_TRY(reader_check_name(reader, item, item->string));
+        s->part_count++; // from here on scene_destroy frees what it holds
+        FEM_TRY(read_part(reader, item, material_count, materials, &s->parts[s->part_count - 1]));
+        reader_leave(reader, inner);
+    }
+    reader_leave(reader, length);
+done:
+    return status;
+}
+
+static fem_status read_objects(scene_reader *reader, const cJSON *node, scene *s) {
+    fem_status status = FEM_OK;
+    raw_object raw = {0};
+    size_t     length = reader_enter(reader, "objects");
+    reader_enter_index(reader, 0);
+    FEM_TRY(reader_table(reader, node->child, &scene_object_table, &raw));
+    for (s->object = 0; s->object < s->part_count; s->object++)
+        if (strcmp(s->parts[s->object].name, raw.part) == 0) break;
+    if (s->object == s->part_count) {
+        scene_suggestion suggestion;
+        suggestion_start(&suggestion, raw.part);
+        for (int i = 0; i < s->part_count; i++) suggestion_offer(&suggestion, s->parts[i].name);
+        reader_enter(reader, "part");
+        return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(node->child, "part"), "unknown part \"%.60s\"%s",
+                           raw.part, suggestion_text(&suggestion));
+    }
+    reader_leave(reader, length);
+done:
+    return status;
+}
+
+static fem_status check_moves(scene_reader *reader, const cJSON *node, const scene *s, int latest) {
+    const scene_vertices *on = &s->actions[latest].on;
+    for (int a = 0; a < latest; a++) {
+        const scene_vertices *other = &s->actions[a].on;
+        if (s->actions[a].kind != SCENE_MOVE) continue;
+        for (int i = 0, k = 0; i < on->count; i++) {
+            while (k < other->count && other->items[k] < on->items[i]) k++;
+            if (k == other->count || other->items[k] != on->items[i]) continue;
+            reader_enter(reader, "on");
+            return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(node, "on"),
+                               "selects vertex %d, which actions[%d] moves already",
+                               on->items[i] + s->parts[s->object].mesh.file_base, a);
+        }
+    }
+    return FEM_OK;
+}
+
+static fem_status read_actions(scene_reader *reader, const cJSON *node, scene *s) {
+    fem_status status = FEM_OK;
+    int        count = node ? cJSON_GetArraySize(node) : 0;
+    size_t     length = reader_enter(reader, "actions");
+    s->actions = fem_calloc((size_t)count, sizeof *s->actions);
+    if (!s->actions) return fem_fail(FEM_NO_MEMORY, "no memory for %d actions", count);
+    for (const cJSON *item = node ? node->child : NULL; item; item = item->next) {
+        int    index = s->action_count++;
+        size_t inner = reader_enter_index(reader, index);
+        FEM_TRY(scene_read_action(reader, item, &s->parts[s->object], s->method == SCENE_FULL, &s->actions[index]));
+        if (s->actions[index].kind == SCENE_MOVE) FEM_TRY(check_moves(reader, item, s, index));
+        reader_leave(reader, inner);
+    }
+    reader_leave(reader, length);
+done:
+    return status;
+}
+
+static fem_status read_solver(scene_reader *reader, const raw_scene *raw, const cJSON *root, scene *s) {
+    const raw_solver *r = &raw->solver;
+    s->method = (scene_method)r->method;
+    s->solver = solver_default_options();
+    s->solver.integrator = (solver_integrator)r->integrator;
+    s->solver.newmark_beta = r->newmark.beta;
+    s->solver.newmark_gamma = r->newmark.gamma;
+    s->solver.damping_mass = r->damping.mass;
+    s->solver.damping_stiffness = r->damping.stiffness;
+    s->solver.damping_local = r->damping.local;
+    s->solver.mass = r->mass == 0 ? FEM_MASS_CONSISTENT : FEM_MASS_LUMPED;
+    s->solver.newton_iterations = r->newton.iterations;
+    s->solver.newton_tolerance = r->newton.tolerance;
+    s->solver.line_search = r->newton.line_search;
+    s->solver.load_steps = r->load_steps;
+    s->solver.load_halvings = r->load_halvings;
+    s->solver.linear = (solver_linear)r->linear;
+    s->solver.pcg_tolerance = r->pcg.tolerance;
+    s->solver.pcg_iterations = r->pcg.iterations;
+    // equal steps that fill a frame; the small number forgives 0.0083333 for 1/120
+    double frame = 1 / raw->output.rate, steps = ceil(frame / r->step * (1 - 1e-5));
+    if (steps < 1) steps = 1;
+    const cJSON *section = cJSON_GetObjectItemCaseSensitive(root, "solver");
+    if (s->method == SCENE_FULL && steps > MOST_STEPS_PER_FRAME) {
+        reader_enter(reader, "solver.step");
+        return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(section, "step"),
+                           "is %g s, so that a frame of %g s takes %g steps, expected at most %g", r->step, frame,
+                           steps, MOST_STEPS_PER_FRAME);
+    }
+    s->steps_per_frame = s->method == SCENE_FULL ? (int)steps : 0;
+    s->solver.time_step = s->method == SCENE_FULL ? frame / steps : r->step;
+    size_t     length = reader_enter(reader, "solver");
+    fem_status status = reader_prefix(reader, section, solver_check_options(&s->solver));
+    reader_leave(reader, length);
+    return status;
+}
+
+static fem_status read_output(scene_reader *reader, const raw_output *raw, scene *s) {
+    fem_status status = FEM_OK;
+    int        count = raw->probes ? cJSON_GetArraySize(raw->probes) : 0;
+    size_t     length = reader_enter(reader, "output.probes");
+    s->frames = raw->frames;
+    s->rate = raw->rate;
+    s->write_vtu = raw->formats & 1u;
+    s->sample_steps = raw->sample == 1;
+    s->probes = fem_calloc((size_t)count, sizeof *s->probes);
+    if (!s->probes) return fem_fail(FEM_NO_MEMORY, "no memory for %d probes", count);
+    for (const cJSON *item = raw->probes ? raw->probes->child : NULL; item; item = item->next) {
+        scene_probe *probe = &s->probes[s->probe_count++];
+        size_t       inner = reader_enter(reader, item->string);
+        FEM_TRY(reader_check_name(reader, item, item->string));
+        probe->name = fem_copy_string(item->string);
+        if (!probe->name) return fem_fail(FEM_NO_MEMORY, "no memory for a probe");
+        FEM_TRY(scene_select(reader, item, &s->parts[s->object].mesh, &probe->on));
+        reader_leave(reader, inner);
+    }
+    reader_leave(reader, length);
+done:
+    return status;
+}
+
+// What only shows when all sections are known.
+static fem_status check_whole(scene_reader *reader, const cJSON *root, const scene *s) {
+    bool moved = false;
+    for (int i = 0; i < s->action_count; i++) moved = moved || s->actions[i].kind == SCENE_MOVE;
+    const scene_part *part = &s->parts[s->object];
+    if (s->method == SCENE_STATIC && part->fixed.count == 0 && !moved) {
+        const cJSON *parts = cJSON_GetObjectItemCaseSensitive(root, "parts");
+        reader_enter(reader, "parts");
+        reader_enter(reader, part->name);
+        return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(parts, part->name),
+                           "the key \"fixed\" is missing: a static scene needs vertices that are held");
+    }
+    return FEM_OK;
+}
+
+// ---- the whole
+// ---------------------------------------------------------------------------------------------------------
+
+// File name without folder and .json (.gz).
+static char *scene_name(const char *path) {
+    const char *slash = strrchr(path, '/'), *start = slash ? slash + 1 : path;
+    char       *name = fem_copy_string(start);
+    for (int i = 0; name && i < 2; i++) {
+        const char *ending = i == 0 ? ".gz" : ".json";
+        size_t      length = strlen(name), tail = strlen(ending);
+        if (length > tail && strcmp(name + length - tail, ending) == 0) name[length - tail] = 0;
+    }
+    return name;
+}
+
+static fem_status read_tree(scene_reader *reader, const cJSON *root, scene *s) {
+    fem_status    status = FEM_OK;
+    raw_scene     raw = {0};
+    int           material_count = 0;
+    fem_material *materials = NULL;
+    FEM_TRY(reader_table(reader, root, &scene_top_table, &raw));
+    s->name = scene_name(reader->file);
+    s->path = fem_copy_string(reader->file);
+    s->title = raw.title ? fem_copy_string(raw.title) : NULL;
+    if (!s->name || !s->path || (raw.title && !s->title)) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for a scene");
+        goto done;
+    }
+    memcpy(s->gravity, raw.environment.gravity, sizeof s->gravity);
+    FEM_TRY(read_solver(reader, &raw, root, s));
+    FEM_TRY(read_materials(reader, raw.materials, &material_count, &materials));
+    FEM_TRY(read_parts(reader, raw.parts, material_count, materials, s));
+    FEM_TRY(read_objects(reader, raw.objects, s));
+    FEM_TRY(read_actions(reader, raw.actions, s));
+    FEM_TRY(read_output(reader, &raw.output, s));
+    FEM_TRY(check_whole(reader, root, s));
+done:
+    fem_free(materials);
+    return status;
+}
+
+fem_status scene_load(scene **loaded, const char *path, int override_count, const char *const *overrides) {
+    fem_status   status = FEM_OK;
+    scene_reader reader = {.file = path, .overrides = overrides};
+    char        *text = NULL;
+    size_t       size = 0;
+    cJSON       *root = NULL;
+    scene       *s = fem_calloc(1, sizeof *s);
+    if (!s) return fem_fail(FEM_NO_MEMORY, "no memory for a scene");
+    status = fem_file_read(&text, &size, path);
+    if (status == FEM_IO) status = FEM_BAD_INPUT;
+    FEM_TRY(status);
+    FEM_TRY(json_parse(&root, path, text, size));
+    if (!cJSON_IsObject(root)) {
+        status = reader_fail(&reader, root, "is %s, expected an object with \"limber\": 1", json_kind(root));
+        goto done;
+    }
+    for (int i = 0; i < override_count; i++) FEM_TRY(apply_override(root, overrides[i], i));
+    FEM_TRY(read_tree(&reader, root, s));
+    *loaded = s;
+    s = NULL;
+done:
+    scene_destroy(s);
+    cJSON_Delete(root);
+    fem_free(text);
+    return status;
+}
+
+void scene_destroy(scene *s) {
+    if (!s) return;
+    for (int i = 0; i < s->part_count; i++) {
+        fem_free(s->parts[i].name);
+        fem_mesh_destroy(&s->parts[i].mesh);
+        fem_free(s->parts[i].fixed.items);
+    }
+    for (int i = 0; i < s->action_count; i++) {
+        fem_free(s->actions[i].on.items);
+        fem_free(s->actions[i].keyframes);
+    }
+    for (int i = 0; i < s->probe_count; i++) {
+        fem_free(s->probes[i].name);
+        fem_free(s->probes[i].on.items);
+    }
+    fem_free(s->parts);
+    fem_free(s->actions);
+    fem_free(s->probes);
+    fem_free(s->title);
+    fem_free(s->name);
+    fem_free(s->path);
+    fem_free(s);
+}

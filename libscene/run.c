@@ -1,0 +1,267 @@
+// Runs a scene: one equilibrium, or full-space dynamics frame by frame. However it ends, what was done is on disk.
+#include "libscene/internal.h"
+#include "libscene/record.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct simulation {
+    const scene        *s;
+    const fem_mesh     *mesh;
+    fem_body           *body;
+    unsigned char      *fixed;
+    solver_full        *solver;
+    scene_forces        forces;
+    scene_record       *record;
+    const fem_progress *progress;
+    int                 steps;
+    double              diagonal; // of the bounding box
+} simulation;
+
+static void simulation_destroy(simulation *sim) {
+    scene_record_destroy(sim->record);
+    solver_full_destroy(sim->solver);
+    scene_forces_destroy(&sim->forces);
+    fem_body_destroy(sim->body);
+    fem_free(sim->fixed);
+}
+
+static void bounding_box(const fem_mesh *mesh, double low[3], double high[3]) {
+    for (int i = 0; i < 3; i++) low[i] = INFINITY, high[i] = -INFINITY;
+    for (int v = 0; v < mesh->vertex_count; v++)
+        for (int i = 0; i < 3; i++) {
+            low[i] = fmin(low[i], mesh->vertices[3 * (size_t)v + (size_t)i]);
+            high[i] = fmax(high[i], mesh->vertices[3 * (size_t)v + (size_t)i]);
+        }
+}
+
+static fem_status make_body(simulation *sim) {
+    const scene_part *part = &sim->s->parts[sim->s->object];
+    fem_body_options  options = fem_body_default_options();
+    fem_status        status = FEM_OK;
+    double            low[3], high[3];
+    options.quadrature = part->quadrature;
+    sim->mesh = &part->mesh;
+    bounding_box(sim->mesh, low, high);
+    sim->diagonal = vec3_distance(low, high);
+    sim->fixed = fem_calloc(3 * (size_t)sim->mesh->vertex_count, 1);
+    if (!sim->fixed) return fem_fail(FEM_NO_MEMORY, "no memory for %d vertices", sim->mesh->vertex_count);
+    scene_fixed_dofs(sim->s, sim->fixed);
+    FEM_TRY(fem_body_create(&sim->body, sim->mesh, &options));
+done:
+    return status;
+}
+
+// ---- trouble
+// ----------------------------------------------------------------------------------------------------------
+
+// The vertex that went first: not a number, or the largest displacement.
+static int worst_vertex(const simulation *sim, const double *u) {
+    int    worst = 0;
+    double largest = -1;
+    for (int v = 0; v < sim->mesh->vertex_count; v++) {
+        double size = vec3_norm(u + 3 * (size_t)v);
+        if (!isfinite(size)) return v;
+        if (size > largest) largest = size, worst = v;
+    }
+    return worst;
+}
+
+static const char *region_of_vertex(const fem_mesh *mesh, int vertex) {
+    int width = fem_element_vertices(mesh->type);
+    for (int e = 0; e < mesh->element_count; e++)
+        for (int i = 0; i < width; i++)
+            if (mesh->elements[(size_t)e * (size_t)width + (size_t)i] == vertex)
+                return mesh->regions[mesh->region[e]].name;
+    return "none";
+}
+
+// The solver's own message says where; the scene and the step stand in front.
+static fem_status fail_in_step(const simulation *sim, fem_status status) {
+    if (sim->s->method == SCENE_STATIC) return fem_fail_prefix(status, "%s: ", sim->s->path);
+    return fem_fail_prefix(status, "%s: step %d: ", sim->s->path, sim->steps + 1);
+}
+
+// A state that no frame should show: not finite, or flung a million times the body's size away.
+static fem_status check_state(const simulation *sim, const solver_state *state) {
+    double limit = 1e6 * sim->diagonal;
+    for (int i = 0; i < sim->forces.n; i++) {
+        double u = fabs(state->u[i]), v = fabs(state->v[i]);
+        if (u <= limit && isfinite(v)) continue;
+        int vertex = worst_vertex(sim, state->u);
+        return fem_fail(
+            FEM_UNSTABLE,
+            "%s: at t = %.6g s (step %d) the motion is unstable, most at vertex %d in the region \"%s\"; a smaller "
+            "solver.step, more solver.damping.stiffness or \"integrator\": \"backward-euler\" would help",
+            sim->s->path, state->time, sim->steps + 1, vertex + sim->mesh->file_base,
+            region_of_vertex(sim->mesh, vertex));
+    }
+    return FEM_OK;
+}
+
+// ---- the two methods
+// ------------------------------------------------------------------------------------------------------
+
+static fem_status keep_row(simulation *sim) {
+    const solver_state *state = solver_full_state(sim->solver);
+    solver_energies     energies;
+    solver_full_energies(sim->solver, &energies);
+    return scene_record_row(sim->record, state->time, state->u, &energies);
+}
+
+static fem_status keep_frame(simulation *sim) {
+    fem_status          status = FEM_OK;
+    const solver_state *state = solver_full_state(sim->solver);
+    FEM_TRY(scene_record_frame(sim->record, state->time, state->u, state->v));
+    FEM_TRY(scene_record_sync(sim->record, false));
+done:
+    return status;
+}
+
+static fem_status run_static(simulation *sim) {
+    fem_status status = FEM_OK;
+    scene_forces_at(&sim->forces, sim->s, INFINITY);
+    solver_full_set_load(sim->solver, sim->forces.total);
+    solver_full_prescribe(sim->solver, sim->forces.motion);
+    status = solver_full_static(sim->solver, sim->progress);
+    const solver_state *state = solver_full_state(sim->solver);
+    if (status != FEM_OK) return fail_in_step(sim, status);
+    FEM_TRY(check_state(sim, state));
+    FEM_TRY(keep_row(sim));
+    FEM_TRY(keep_frame(sim));
+done:
+    return status;
+}
+
+static fem_status step(simulation *sim) {
+    double h = sim->s->solver.time_step, time = (sim->steps + 1) * h; // of the end of the step
+    scene_forces_at(&sim->forces, sim->s, time);
+    solver_full_set_load(sim->solver, sim->forces.total);
+    solver_full_prescribe(sim->solver, sim->forces.motion);
+    fem_status          status = solver_full_step(sim->solver);
+    const solver_state *state = solver_full_state(sim->solver);
+    if (status != FEM_OK) return fail_in_step(sim, status);
+    status = check_state(sim, state);
+    if (status == FEM_OK) sim->steps++;
+    return status;
+}
+
+static fem_status run_dynamic(simulation *sim, int frames) {
+    fem_status status = FEM_OK;
+    int        substeps = sim->s->steps_per_frame;
+    scene_forces_at(&sim->forces, sim->s, 0); // for the energies of the first row
+    solver_full_set_load(sim->solver, sim->forces.total);
+    FEM_TRY(keep_row(sim));
+    FEM_TRY(keep_frame(sim));
+    for (int frame = 1; frame < frames; frame++) {
+        for (int k = 0; k < substeps; k++) {
+            FEM_TRY(
+                fem_progress_report(sim->progress, "simulating", (frame - 1 + (double)k / substeps) / (frames - 1)));
+            FEM_TRY(step(sim));
+            if (sim->s->sample_steps || k == substeps - 1) FEM_TRY(keep_row(sim));
+        }
+        FEM_TRY(keep_frame(sim));
+    }
+    FEM_TRY(fem_progress_report(sim->progress, "simulating", 1));
+done:
+    return status;
+}
+
+static fem_status fill_result(const simulation *sim, double begun, scene_result *result) {
+    const solver_state *state = solver_full_state(sim->solver);
+    scene_result        r = {.frames = scene_record_frames(sim->record), .steps = sim->steps, .time = state->time};
+    r.probe_count = sim->s->probe_count;
+    r.probes = fem_calloc(3 * (size_t)r.probe_count, sizeof *r.probes);
+    if (!r.probes) return fem_fail(FEM_NO_MEMORY, "no memory for %d probes", r.probe_count);
+    scene_probe_values(sim->s, state->u, r.probes);
+    r.max_vertex = worst_vertex(sim, state->u);
+    r.max_displacement = vec3_norm(state->u + 3 * (size_t)r.max_vertex);
+    solver_full_energies(sim->solver, &r.energies);
+    r.solver = solver_full_report(sim->solver);
+    r.seconds = fem_seconds() - begun;
+    r.seconds_output = scene_record_seconds(sim->record);
+    *result = r;
+    return FEM_OK;
+}
+
+// Ends a run: brings the files up to date and fills the result, whatever happened before. The first failure is
+// reported.
+static fem_status finish(simulation *sim, fem_status status, double begun, scene_result *result) {
+    char message[1024];
+    snprintf(message, sizeof message, "%s", fem_message());
+    fem_status synced = sim->record ? scene_record_sync(sim->record, true) : FEM_OK;
+    fem_status filled = sim->record && result ? fill_result(sim, begun, result) : FEM_OK;
+    if (status != FEM_OK) return fem_fail(status, "%s", message);
+    return synced != FEM_OK ? synced : filled;
+}
+
+fem_status scene_run(const scene *s, const char *folder, int frames, const fem_progress *progress,
+                     scene_result *result) {
+    fem_status status = FEM_OK;
+    simulation sim = {.s = s, .progress = progress};
+    double     begun = fem_seconds();
+    if (result) *result = (scene_result){0};
+    FEM_TRY(fem_progress_report(progress, "preparing", 0));
+    FEM_TRY(make_body(&sim));
+    FEM_TRY(scene_forces_create(&sim.forces, s, sim.body));
+    FEM_TRY(solver_full_create(&sim.solver, sim.body, sim.fixed, &s->solver));
+    FEM_TRY(scene_record_create(&sim.record, s, folder));
+    FEM_TRY(s->method == SCENE_STATIC ? run_static(&sim) : run_dynamic(&sim, frames > 0 ? frames : s->frames));
+done:
+    status = finish(&sim, status, begun, result);
+    simulation_destroy(&sim);
+    return status;
+}
+
+void scene_result_destroy(scene_result *result) {
+    fem_free(result->probes);
+    *result = (scene_result){0};
+}
+
+// ---- without running
+// --------------------------------------------------------------------------------------------------------
+
+// Bytes of a run: mesh and matrices by their sizes, the factor by CHOLMOD's own analysis, frames' rows left out.
+static double estimate_bytes(const fem_mesh *mesh, const fem_sparse *K, double factor_bytes) {
+    double n = 3.0 * mesh->vertex_count, corners = (double)mesh->element_count * fem_element_vertices(mesh->type);
+    double matrix = 72.0 * K->blocks + 4.0 * (K->n + K->blocks);
+    return 8 * n * 24 + corners * 8 * 16 + 4 * matrix + factor_bytes;
+}
+
+fem_status scene_summarize(const scene *s, scene_summary *summary) {
+    fem_status    status = FEM_OK;
+    simulation    sim = {.s = s};
+    fem_sparse    K = {0};
+    fem_factor   *factor = NULL;
+    fem_quality   quality;
+    scene_summary a = {.fixed = s->parts[s->object].fixed.count, .frames = s->method == SCENE_STATIC ? 1 : s->frames};
+    double        begun = fem_seconds();
+    FEM_TRY(make_body(&sim));
+    FEM_TRY(fem_body_matrix(sim.body, &K));
+    FEM_TRY(fem_mesh_quality(sim.mesh, &quality));
+    if (s->solver.linear == SOLVER_DIRECT) {
+        FEM_TRY(fem_factor_create(&factor, &K, sim.fixed));
+        a.factor_bytes = 8 * fem_factor_get_report(factor).entries;
+    }
+    a.vertices = sim.mesh->vertex_count;
+    a.elements = sim.mesh->element_count;
+    a.regions = sim.mesh->region_count;
+    for (int i = 0; i < s->action_count; i++) a.moved += s->actions[i].kind == SCENE_MOVE ? s->actions[i].on.count : 0;
+    for (int i = 0; i < 3 * a.vertices; i++) a.free_dofs += !sim.fixed[i];
+    a.mass = fem_body_total_mass(sim.body);
+    a.volume = quality.volume;
+    bounding_box(sim.mesh, a.low, a.high);
+    if (s->method == SCENE_FULL) {
+        a.steps = (double)(s->frames - 1) * s->steps_per_frame;
+        a.duration = (s->frames - 1) / s->rate;
+    }
+    a.bytes = estimate_bytes(sim.mesh, &K, a.factor_bytes);
+    a.seconds_build = fem_seconds() - begun;
+    *summary = a;
+done:
+    fem_factor_destroy(factor);
+    fem_sparse_destroy(&K);
+    simulation_destroy(&sim);
+    return status;
+}

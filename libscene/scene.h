@@ -1,0 +1,134 @@
+// libscene: JSON scenes in, animations and fields out.
+// A scene is read whole, every key checked, every mesh read and every selection worked out, before anything runs.
+// Everything is SI. docs/scenes.md lists the keys.
+#ifndef LIMBER_SCENE_H
+#define LIMBER_SCENE_H
+
+#include "libsolver/solver.h"
+
+// ---- what a scene holds --------------------------------------------------------------------------------------------
+
+// Vertices that a scene names: ascending, without repeats, never empty unless stated.
+typedef struct scene_vertices {
+    int  count;
+    int *items;
+} scene_vertices;
+
+typedef struct scene_part {
+    char          *name;
+    fem_mesh       mesh; // in metres, with the scene's materials
+    int            quadrature;
+    scene_vertices fixed; // may be empty
+} scene_part;
+
+typedef struct scene_keyframe {
+    double time;           // s
+    double translation[3]; // m
+    double rotation[3];    // rotation vector, rad
+} scene_keyframe;
+
+typedef enum scene_action_kind { SCENE_FORCE, SCENE_TRACTION, SCENE_PRESSURE, SCENE_MOVE } scene_action_kind;
+
+typedef struct scene_action {
+    scene_action_kind kind;
+    scene_vertices    on;
+    double            vector[3];        // force: N in all; traction: Pa; pressure: Pa in vector[0]
+    double            start, end, ramp; // s; `end` is infinite when the load stays
+    double            centre[3];        // move: of the rotation, at rest
+    bool              smooth;           // move: ease in and out of every keyframe
+    int               keyframe_count;
+    scene_keyframe   *keyframes; // times ascending
+} scene_action;
+
+typedef struct scene_probe {
+    char          *name;
+    scene_vertices on;
+} scene_probe;
+
+typedef enum scene_method { SCENE_STATIC, SCENE_FULL } scene_method;
+
+typedef struct scene {
+    char          *path, *name; // of the file; its name without folder and ending
+    char          *title;       // or NULL
+    int            part_count;
+    scene_part    *parts;
+    int            object; // the part that is simulated
+    double         gravity[3];
+    int            action_count;
+    scene_action  *actions;
+    scene_method   method;
+    solver_options solver;          // time_step already divides a frame
+    int            steps_per_frame; // dynamics
+    int            frames;          // dynamics: the first is the state at time 0
+    double         rate;            // frames per second of simulated time
+    bool           write_vtu;
+    bool           sample_steps; // CSV rows for every step, not only for every frame
+    int            probe_count;
+    scene_probe   *probes;
+} scene;
+
+// ---- in -------------------------------------------------------------------------------------------------------------
+
+// Reads and checks a scene file. Each override is "dotted.path=value", the value JSON or plain text, and is checked as
+// if the file had said it. Wrong input is FEM_BAD_INPUT with "FILE:LINE: path: what is wrong, and what would do".
+// The first call makes cJSON, which is global to the process, take its memory from fem_alloc.
+fem_status scene_load(scene **loaded, const char *path, int override_count, const char *const *overrides);
+void       scene_destroy(scene *s);
+
+// What a run will need, found out without running it.
+typedef struct scene_summary {
+    int    vertices, elements, regions, fixed, moved, free_dofs;
+    double mass;            // kg
+    double volume;          // m^3
+    double low[3], high[3]; // m
+    int    frames;
+    double steps;
+    double duration;      // s of simulated time
+    double bytes;         // estimate of the memory of a run
+    double factor_bytes;  // of that, the Cholesky factor; 0 with PCG
+    double seconds_build; // to make and order the matrices
+} scene_summary;
+fem_status scene_summarize(const scene *s, scene_summary *summary);
+
+// ---- motion and loads at a time -------------------------------------------------------------------------------------
+
+// Share of a load that acts at a time: up over `ramp` from `start`, down over `ramp` from `end`.
+double scene_load_factor(const scene_action *action, double time);
+// Displacement at a time of a point that is at X at rest and follows a move.
+void scene_move_point(const scene_action *action, double time, const double X[3], double displacement[3]);
+
+// ---- run and out ----------------------------------------------------------------------------------------------------
+
+typedef struct scene_result {
+    int             frames; // complete on disk
+    int             steps;
+    double          time; // s, of the last state
+    double          max_displacement;
+    int             max_vertex; // 0-based
+    int             probe_count;
+    double         *probes; // 3 per probe: mean displacement, m
+    solver_energies energies;
+    solver_report   solver;
+    double          seconds, seconds_output; // the second is part of the first
+} scene_result;
+void scene_result_destroy(scene_result *result);
+
+// Runs a scene and writes FOLDER/NAME.pvd with its frames NAME_00000.vtu ..., FOLDER/probes.csv and
+// FOLDER/energies.csv. frames = 0 means the scene's own number. However the run ends, the files on disk are complete,
+// the .pvd lists exactly the frames of this run, and `result` (may be NULL) describes what was done; the caller
+// destroys it.
+fem_status scene_run(const scene *s, const char *folder, int frames, const fem_progress *progress,
+                     scene_result *result);
+
+// A ParaView collection: `count` files (names relative to the .pvd) and their times.
+fem_status scene_pvd_write(const char *path, int count, const double *times, const char *const *files);
+
+// ---- the description of the format, from the tables that the loader reads by
+// ------------------------------------------
+
+// JSON Schema (2020-12) of scene files. Caller frees.
+fem_status scene_schema(char **text);
+// The page with each of its key tables, between "<!-- keys: NAME -->" and "<!-- end -->", written anew. Caller frees.
+fem_status scene_page(char **text, const char *page);
+
+#endif

@@ -1,0 +1,472 @@
+// The program as its users meet it: exit codes, --help, the fixed JSON forms, and what it says about mistakes.
+// Runs the program that LIMBER_PROGRAM names.
+#include "tests/support.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef struct outcome {
+    int  code; // exit code, or -1 when a signal ended it
+    char out[65536], err[16384];
+} outcome;
+
+static outcome result; // of the latest run
+
+static void read_whole(const char *path, char *text, size_t size) {
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    text[fread(text, 1, size - 1, file)] = 0;
+    fclose(file);
+}
+
+// Runs `limber ARGUMENTS`, as the shell splits them.
+__attribute__((format(printf, 1, 2))) static int limber(const char *format, ...) {
+    char    command[4096], arguments[3072];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(arguments, sizeof arguments, format, list);
+    va_end(list);
+    const char *program = getenv("LIMBER_PROGRAM");
+    if (!program) fail_msg("LIMBER_PROGRAM is not set; make test sets it");
+    const char *out = test_temporary("out.txt"), *err = test_temporary("err.txt");
+    snprintf(command, sizeof command, "'%s' %s > '%s' 2> '%s' < /dev/null", program, arguments, out, err);
+    int status = system(command);
+    result.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    read_whole(out, result.out, sizeof result.out);
+    read_whole(err, result.err, sizeof result.err);
+    return result.code;
+}
+
+static void assert_says(const char *text, const char *words) {
+    if (!strstr(text, words)) fail_msg("expected \"%s\" in \"%s\"", words, text);
+}
+
+// A cube of side 2 with its corner at the origin, one H8, and the same cut into five T4.
+static const char cube_h8[] =
+    "*VERTICES\n8 3 0 0\n1 0 0 0\n2 2 0 0\n3 2 2 0\n4 0 2 0\n5 0 0 2\n6 2 0 2\n7 2 2 2\n8 0 2 2\n"
+    "*ELEMENTS\nCUBIC\n1 8 0\n1 1 2 3 4 5 6 7 8\n"
+    "*MATERIAL jelly\nENU, 500, 1e5, 0.25\n*REGION\nallElements, jelly\n";
+static const char cube_t4[] =
+    "*VERTICES\n8 3 0 0\n1 0 0 0\n2 2 0 0\n3 2 2 0\n4 0 2 0\n5 0 0 2\n6 2 0 2\n7 2 2 2\n8 0 2 2\n"
+    "*ELEMENTS\nTET\n5 4 0\n1 1 2 3 6\n2 1 3 4 8\n3 1 6 8 5\n4 3 8 6 7\n5 1 3 8 6\n"
+    "*MATERIAL jelly\nENU, 500, 1e5, 0.25\n*REGION\nallElements, jelly\n";
+
+static cJSON *parse_output(void) {
+    const char *end = NULL;
+    cJSON      *json = cJSON_ParseWithOpts(result.out, &end, false);
+    if (!json) fail_msg("not JSON: %s", result.out);
+    assert_string_equal(end + strspn(end, " \n"), ""); // one object and nothing else
+    return json;
+}
+
+// The keys of an object, in order.
+static void assert_keys(const cJSON *object, const char *expected) {
+    char found[512] = "";
+    for (const cJSON *child = object->child; child; child = child->next) {
+        strncat(found, child->string, sizeof found - strlen(found) - 1);
+        if (child->next) strncat(found, " ", sizeof found - strlen(found) - 1);
+    }
+    assert_string_equal(found, expected);
+}
+
+static double number(const cJSON *object, const char *key) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    if (!cJSON_IsNumber(item)) fail_msg("no number \"%s\" in %s", key, result.out);
+    return item->valuedouble;
+}
+
+static int length(const cJSON *object, const char *key) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    if (!cJSON_IsArray(item)) fail_msg("no list \"%s\" in %s", key, result.out);
+    return cJSON_GetArraySize(item);
+}
+
+// Without arguments the program says how it is used and fails; asked for help or its version, it succeeds.
+static void test_help(void **state) {
+    (void)state;
+    static const char *const commands[] = {"run", "check", "info", "convert", "modes", "evaluate"};
+    assert_int_equal(limber("%s", ""), 2);
+    assert_says(result.err, "Usage: limber");
+    assert_int_equal(limber("--help"), 0);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) assert_says(result.out, commands[i]);
+    assert_int_equal(limber("--version"), 0);
+    assert_int_equal(strncmp(result.out, "limber ", 7), 0);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        assert_int_equal(limber("%s --help", commands[i]), 0);
+        assert_says(result.out, "Usage: limber ");
+        assert_says(result.out, "Example:\n  limber ");
+        assert_string_equal(result.err, "");
+        char direct[sizeof result.out];
+        memcpy(direct, result.out, sizeof direct);
+        assert_int_equal(limber("help %s", commands[i]), 0);
+        assert_string_equal(result.out, direct);
+    }
+    printf("%zu commands explain themselves\n", sizeof commands / sizeof *commands);
+}
+
+// A mistake in the command line ends with 2, nothing on standard output, and a hint.
+static void test_usage_mistakes(void **state) {
+    (void)state;
+    static const char *const mistakes[][2] = {
+        {"modse x.veg", "unknown command \"modse\" (did you mean \"modes\"?)"},
+        {"frobnicate", "unknown command \"frobnicate\""},
+        {"modes x.veg --cuont 3", "unknown option \"--cuont\" (did you mean \"--count\"?)"},
+        {"modes x.veg --count", "--count needs a value"},
+        {"modes x.veg --count --json", "--count needs a value"},
+        {"modes x.veg --count three", "--count is \"three\", expected a whole number"},
+        {"modes x.veg --count 0", "--count is \"0\", expected a whole number"},
+        {"modes x.veg --count 99999999999999999999", "expected a whole number"},
+        {"modes x.veg", "--count K is needed"},
+        {"modes --count 3", "something is missing"},
+        {"modes x.veg y.veg --count 3", "\"y.veg\" is one word too many"},
+        {"modes x.veg --count 3 --method krylov", "this version has lanczos"},
+        {"modes x.veg --count 3 --mass heavy", "expected consistent or lumped"},
+        {"modes x.veg --count 3 --write modes.stl", "ends in .vtu"},
+        {"modes x.veg --count 3 --young nan", "--young is \"nan\", expected a finite number"},
+        {"modes x.veg --count 3 --json=yes", "--json takes no value"},
+        {"evaluate x.veg", "--displacement FILE or sin:A is needed"},
+        {"evaluate x.veg --displacement ''", "--displacement is empty"},
+        {"evaluate x.veg -u sin:1 --quadrature 5", "--quadrature is \"5\", expected a whole number from 2 to 3"},
+        {"info", "expected a file, or --machine alone"},
+        {"convert a.veg", "something is missing"},
+    };
+    int count = sizeof mistakes / sizeof *mistakes;
+    for (int i = 0; i < count; i++) {
+        assert_int_equal(limber("%s", mistakes[i][0]), 2);
+        assert_says(result.err, mistakes[i][1]);
+        assert_string_equal(result.out, "");
+    }
+    printf("%d mistakes, each with its message\n", count);
+}
+
+// A file that is not there, or is not what it should be, ends with 2 and names the file, with --json too.
+static void test_bad_files(void **state) {
+    (void)state;
+    static const char *const commands[][2] = {{"info", "--json"},
+                                              {"modes", "--count 1 --json"},
+                                              {"evaluate", "-u sin:1 --json"},
+                                              {"convert", "/dev/null/x.veg"}};
+    int                      count = sizeof commands / sizeof *commands;
+    char                     absent[512], bad[512], line[600];
+    snprintf(absent, sizeof absent, "%s", test_temporary("absent.veg"));
+    snprintf(bad, sizeof bad, "%s", test_write("bad.veg", "*VERTICES\n8 3 0 0\n1 0 0\n"));
+    snprintf(line, sizeof line, "%s:3: ", bad);
+    for (int i = 0; i < count; i++) {
+        assert_int_equal(limber("%s '%s' %s", commands[i][0], absent, commands[i][1]), 2);
+        assert_says(result.err, absent);
+        assert_string_equal(result.out, "");
+        assert_int_equal(limber("%s '%s' %s", commands[i][0], bad, commands[i][1]), 2);
+        assert_int_equal(strncmp(result.err, line, strlen(line)), 0); // FILE:LINE: stands at the beginning
+        assert_string_equal(result.out, "");
+    }
+    const char *cube = test_write("cube.veg", cube_h8);
+    assert_int_equal(limber("convert '%s' '%s'", cube, test_temporary("no-such-folder/cube.veg")), 1);
+    assert_int_equal(limber("convert '%s' '%s'", cube, test_temporary("cube.xyz")), 2);
+    printf("%d commands refuse bad files\n", count);
+}
+
+// info counts, measures and weighs: a cube of side 2 m and 500 kg/m^3.
+static void test_info(void **state) {
+    (void)state;
+    const char *names[] = {"cube8.veg", "cube4.veg"};
+    for (int i = 0; i < 2; i++) {
+        const char *path = test_write(names[i], i == 0 ? cube_h8 : cube_t4);
+        assert_int_equal(limber("info '%s'", path), 0);
+        assert_says(result.out, "8 vertices");
+        assert_says(result.out, "jelly");
+        assert_int_equal(limber("info '%s' --json", path), 0);
+        cJSON *json = parse_output();
+        assert_keys(json, "element vertices elements components unused_vertices low high volume mass materials regions "
+                          "vertex_sets element_sets quality");
+        assert_true(number(json, "vertices") == 8);
+        assert_true(number(json, "elements") == (i == 0 ? 1 : 5));
+        printf("volume - 8 = %.2g, mass - 4000 = %.2g\n", number(json, "volume") - 8, number(json, "mass") - 4000);
+        assert_true(fabs(number(json, "volume") - 8) < 1e-12);
+        assert_true(fabs(number(json, "mass") - 4000) < 1e-9);
+        cJSON_Delete(json);
+    }
+    assert_int_equal(limber("info --machine"), 0);
+    assert_says(result.out, "openblas");
+    assert_int_equal(limber("info --machine --json"), 0);
+    cJSON *json = parse_output();
+    assert_true(number(json, "threads") >= 1);
+    assert_string_equal(cJSON_GetObjectItemCaseSensitive(json, "blas_advice")->valuestring, ""); // it was corrected
+    cJSON_Delete(json);
+}
+
+// evaluate has the fixed keys in the fixed order, and agrees with what can be worked out by hand: for u = 0 all is
+// zero; for a uniform stretch of the cube by 1 + s along x, StVK's energy is V (lambda/2 + mu) E^2 with E = s + s^2/2.
+static void test_evaluate(void **state) {
+    (void)state;
+    char path[512];
+    snprintf(path, sizeof path, "%s", test_write("cube.veg", cube_h8));
+    assert_int_equal(limber("evaluate '%s' --material stvk --displacement sin:0 --json", path), 0);
+    cJSON *json = parse_output();
+    assert_keys(json, "energy force_norm force_sum force_head stiffness_norm seconds");
+    assert_true(number(json, "energy") == 0 && number(json, "force_norm") == 0 && number(json, "stiffness_norm") > 1);
+    assert_int_equal(length(json, "force_sum"), 3);
+    assert_int_equal(length(json, "force_head"), 24); // all there are
+    cJSON_Delete(json);
+
+    double      s = 0.1, E = s + s * s / 2, young = 1e5, nu = 0.25;
+    double      lambda = nu * young / ((1 + nu) * (1 - 2 * nu)), mu = young / (2 * (1 + nu));
+    double      expected = 8 * (lambda / 2 + mu) * E * E;
+    const char *stretch =
+        test_write("u.txt", "# stretched along x\n0 0 0\n0.2 0 0\n0.2 0 0\n0 0 0\n\n0 0 0\n0.2 0 0\n0.2 0 0\n0 0 0\n");
+    assert_int_equal(limber("evaluate '%s' --displacement '%s' --json", path, stretch), 0);
+    json = parse_output();
+    printf("stretched cube: energy %.12g J, by hand %.12g J\n", number(json, "energy"), expected);
+    assert_true(fabs(number(json, "energy") / expected - 1) < 1e-12);
+    cJSON_Delete(json);
+
+    static const char *const kinds[] = {"linear",
+                                        "stvk",
+                                        "orthotropic",
+                                        "neohookean",
+                                        "mooney-rivlin --mu01 1e4 --mu10 2e4 --v1 3e4",
+                                        "arruda-boyce --mu 1e4 -N 5 -k 1e5"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        assert_int_equal(
+            limber("evaluate '%s' --material %s --displacement sin:0.01 --quadrature 3 --json", path, kinds[i]), 0);
+        json = parse_output();
+        double plain_energy = number(json, "energy"), norm = number(json, "force_norm");
+        double sum = 0;
+        for (int k = 0; k < 3; k++)
+            sum += fabs(cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(json, "force_sum"), k)->valuedouble);
+        printf("%-14.13s energy %.6g, resultant %.2g of the force\n", kinds[i], plain_energy, sum / norm);
+        assert_true(plain_energy > 0 && norm > 0 && sum < 1e-12 * norm);
+        cJSON_Delete(json);
+    }
+}
+
+// What evaluate cannot know, it asks for; what has no meaning, it refuses; bad displacement files are named by line.
+static void test_evaluate_mistakes(void **state) {
+    (void)state;
+    char path[512], u[512];
+    snprintf(path, sizeof path, "%s", test_write("cube.veg", cube_h8));
+    static const char *const mistakes[][2] = {
+        {"--material stvkk -u sin:0.1", "--material is \"stvkk\" (did you mean \"stvk\"?)"},
+        {"--material mooney-rivlin -u sin:0.1", "--mu01 is needed"},
+        {"--material arruda-boyce --mu 1 --bulk 2 -u sin:0.1", "--chain is needed"},
+        {"--material stvk --mu01 3 -u sin:0.1", "--mu01 has no meaning"},
+        {"--poisson 0.7 -u sin:0.1", "Poisson's ratio is 0.7"},
+        {"--material orthotropic --young3 1,2 -u sin:0.1", "expected 3 numbers"},
+        {"-u sin:abc", "expected a number behind sin:"},
+        {"-u no-such-file.txt", "no-such-file.txt"},
+    };
+    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+        assert_int_equal(limber("evaluate '%s' %s --json", path, mistakes[i][0]), 2);
+        assert_says(result.err, mistakes[i][1]);
+    }
+    static const char *const files[][2] = {
+        {"0 0 0\n1 2\n", ":2: expected three finite numbers"},
+        {"0 0 0\n1 2 nan\n", ":2: expected three finite numbers"},
+        {"0 0 0\n0 0 0 0\n", ":2: expected three finite numbers"},
+        {"0 0 0\n", ":1: the file ends after 1 of 8 vertices"},
+        {"", "the file ends after 0 of 8 vertices"},
+        {"0 0 0\n0 0 0\n0 0 0\n0 0 0\n0 0 0\n0 0 0\n0 0 0\n0 0 0\n0 0 0\n", ":9: one line too many"},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(u, sizeof u, "%s", test_write("u.txt", files[i][0]));
+        assert_int_equal(limber("evaluate '%s' -u '%s'", path, u), 2);
+        assert_says(result.err, files[i][1]);
+        assert_int_equal(strncmp(result.err, u, strlen(u)), 0);
+    }
+    printf("%zu mistakes, %zu bad files\n", sizeof mistakes / sizeof *mistakes, sizeof files / sizeof *files);
+}
+
+// modes has the fixed keys in the fixed order; a free body has no rigid mode among its answers; four times the Young's
+// modulus doubles the frequencies; holding vertices counts their degrees of freedom out.
+static void test_modes(void **state) {
+    (void)state;
+    char path[512], fix[512];
+    snprintf(path, sizeof path, "%s", test_write("cube.veg", cube_t4));
+    snprintf(fix, sizeof fix, "%s", test_write("cube.bou", "1,2,3,\n4\n"));
+    assert_int_equal(limber("modes '%s' --count 4 --method lanczos --json", path), 0);
+    cJSON *json = parse_output();
+    assert_keys(json, "vertices elements free_dofs mass eigenvalues frequencies_hz residuals seconds");
+    assert_int_equal(length(json, "eigenvalues"), 4);
+    assert_int_equal(length(json, "frequencies_hz"), 4);
+    assert_int_equal(length(json, "residuals"), 4);
+    assert_true(number(json, "free_dofs") == 24);
+    double first = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(json, "eigenvalues"), 0)->valuedouble;
+    double hertz = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(json, "frequencies_hz"), 0)->valuedouble;
+    assert_true(first > 10); // a rigid mode would be 0; E / (rho L^2) is 50
+    assert_true(fabs(2 * acos(-1) * hertz / sqrt(first) - 1) < 1e-14);
+    cJSON_Delete(json);
+
+    assert_int_equal(limber("modes '%s' --count 4 --young 4e5 --json", path), 0);
+    json = parse_output();
+    double stiffer = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(json, "eigenvalues"), 0)->valuedouble;
+    printf("first eigenvalue %.10g, with four times the modulus %.10g times as large\n", first, stiffer / first);
+    assert_true(fabs(stiffer / first - 4) < 1e-8);
+    cJSON_Delete(json);
+
+    char vtu[512];
+    snprintf(vtu, sizeof vtu, "%s", test_temporary("modes.vtu"));
+    assert_int_equal(limber("modes '%s' --count 2 --fix '%s' --mass lumped --write '%s' --json", path, fix, vtu), 0);
+    json = parse_output();
+    assert_true(number(json, "free_dofs") == 12);
+    cJSON_Delete(json);
+    assert_int_equal(limber("info '%s'", vtu), 0);
+    assert_int_equal(limber("modes '%s' --count 2 --fix '%s'", path, test_write("bad.bou", "1, 99\n")), 2);
+    assert_says(result.err, "bad.bou:1:");
+    assert_int_equal(limber("modes '%s' --count 400", path), 2);
+}
+
+// convert keeps what the format can hold and names what it cannot.
+static void test_convert(void **state) {
+    (void)state;
+    char veg[512], vtu[512], obj[512], back[512], node[512];
+    snprintf(veg, sizeof veg, "%s", test_write("cube.veg", cube_t4));
+    snprintf(vtu, sizeof vtu, "%s", test_temporary("cube.vtu"));
+    snprintf(back, sizeof back, "%s", test_temporary("back.veg.gz"));
+    snprintf(obj, sizeof obj, "%s", test_temporary("cube.obj"));
+    snprintf(node, sizeof node, "%s", test_temporary("cube.node"));
+    assert_int_equal(limber("convert '%s' '%s'", veg, vtu), 0);
+    assert_int_equal(limber("convert '%s' '%s'", vtu, back), 0);
+    assert_int_equal(limber("info '%s' --json", back), 0);
+    cJSON *json = parse_output();
+    printf("after two conversions: %g elements, %.12g m^3\n", number(json, "elements"), number(json, "volume"));
+    assert_true(number(json, "elements") == 5 && number(json, "volume") == 8);
+    cJSON_Delete(json);
+    assert_int_equal(limber("convert '%s' '%s'", veg, node), 0);
+    assert_says(result.err, "lost: the material of 5 elements");
+    assert_int_equal(limber("info '%s'", node), 0);
+    assert_says(result.out, "the file has no material");
+    assert_int_equal(limber("modes '%s' --count 1", node), 2); // now it must be told
+    assert_says(result.err, "is needed");
+    assert_int_equal(limber("modes '%s' --count 1 --young 1e5 --poisson 0.25 --density 500", node), 0);
+    assert_int_equal(limber("convert '%s' '%s'", veg, obj), 0);
+    assert_says(result.err, "lost: everything inside");
+    assert_int_equal(limber("convert '%s' '%s'", obj, vtu), 2);
+}
+
+// Whatever a file calls its materials, the output stays JSON: quotes, control characters and bytes that are no text.
+static void test_json_is_valid(void **state) {
+    (void)state;
+    char        veg[sizeof cube_h8 + 64];
+    const char *name = strstr(cube_h8, "jelly"), *again = strstr(name + 1, "jelly");
+    snprintf(veg, sizeof veg, "%.*sa\"\\\x01\xff\xc3\xa9%.*sa\"\\\x01\xff\xc3\xa9%s", (int)(name - cube_h8), cube_h8,
+             (int)(again - name - 5), name + 5, again + 5);
+    const char *path = test_write("odd.veg", veg);
+    assert_int_equal(limber("info '%s' --json", path), 0);
+    cJSON       *json = parse_output();
+    const cJSON *material = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(json, "materials"), 0);
+    const char  *printed = cJSON_GetObjectItemCaseSensitive(material, "name")->valuestring;
+    printf("material \"%s\"\n", printed);
+    assert_string_equal(printed, "a\"\\\x01\xef\xbf\xbd\xc3\xa9"); // the byte that is no text became U+FFFD
+    cJSON_Delete(json);
+}
+
+// The vector width, the plain loops and the number of threads change nothing: not a bit for threads, rounding
+// otherwise.
+static void test_same_numbers(void **state) {
+    (void)state;
+    const char              *path = test_write("cube.veg", cube_t4);
+    const char              *program = getenv("LIMBER_PROGRAM");
+    static const char *const variants[][2] = {
+        {"", ""}, {"", "--threads 1"}, {"", "--plain"}, {"LIMBER_SIMD=baseline", ""}, {"LIMBER_SIMD=avx2", ""}};
+    double energy[5], force[5], stiffness[5];
+    assert_non_null(program);
+    for (int i = 0; i < 5; i++) {
+        char        command[2048];
+        const char *out = test_temporary("variant.txt");
+        snprintf(command, sizeof command, "%s '%s' evaluate '%s' --material neohookean -u sin:0.03 --json %s > '%s'",
+                 variants[i][0], program, path, variants[i][1], out);
+        assert_int_equal(system(command), 0);
+        read_whole(out, result.out, sizeof result.out);
+        cJSON *json = parse_output();
+        energy[i] = number(json, "energy");
+        force[i] = number(json, "force_norm");
+        stiffness[i] = number(json, "stiffness_norm");
+        cJSON_Delete(json);
+        double error = fmax(fabs(energy[i] / energy[0] - 1),
+                            fmax(fabs(force[i] / force[0] - 1), fabs(stiffness[i] / stiffness[0] - 1)));
+        printf("%s%s: %.2g\n", variants[i][0], variants[i][1], error);
+        assert_true(error <= (i <= 1 ? 0 : 1e-12));
+    }
+}
+
+static const char beam_scene[] =
+    "{\"limber\": 1, \"materials\": {\"m\": {\"type\": \"stvk\", \"density\": 1000,"
+    " \"young\": 1e8, \"poisson\": 0.3}},\n"
+    "\"parts\": {\"beam\": {\"mesh\": {\"box\": {\"element\": \"hex\", \"low\": [0, 0, 0],"
+    " \"high\": [1, 0.1, 0.1], \"cells\": %s}}, \"material\": \"m\", \"fixed\": \"x0\"}},\n"
+    "\"objects\": [{\"part\": \"beam\"}],\n"
+    "\"environment\": {\"gravity\": [0, 0, -9.81]},\n"
+    "\"solver\": {\"method\": \"%s\"%s}, \"output\": {\"probes\": {\"tip\": \"x1\"}%s}}\n";
+
+// A static scene: probes and iterations in the JSON, and a beam that sags by q L^4 / (8 E I) as beams do, within what
+// shear and the support change (some percent); info and check read the same scene.
+static void test_static_scene(void **state) {
+    (void)state;
+    char text[2048], path[512], folder[512];
+    snprintf(text, sizeof text, beam_scene, "[40, 4, 4]", "static", "", "");
+    snprintf(path, sizeof path, "%s", test_write("beam.json", text));
+    snprintf(folder, sizeof folder, "%s", test_temporary("beam"));
+    assert_int_equal(limber("run '%s' -o '%s' --json", path, folder), 0);
+    cJSON *json = parse_output();
+    assert_true(number(json, "newton_iterations") >= 1);
+    assert_true(number(json, "max_displacement") > 0);
+    const cJSON *tip = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(json, "probes"), "tip");
+    assert_int_equal(cJSON_GetArraySize(tip), 3);
+    double sag = -cJSON_GetArrayItem(tip, 2)->valuedouble;
+    double load = 1000 * 9.81 * 0.1 * 0.1, inertia = 0.1 * 0.1 * 0.1 * 0.1 / 12;
+    double expected = load / (8 * 1e8 * inertia);
+    printf("tip sags by %.5f m, a thin beam by %.5f m\n", sag, expected);
+    assert_true(fabs(sag / expected - 1) < 0.05);
+    cJSON_Delete(json);
+    assert_int_equal(limber("info '%s' --json", path), 0);
+    json = parse_output();
+    assert_int_equal(length(json, "parts"), 1);
+    cJSON_Delete(json);
+    assert_int_equal(limber("info '%s'", path), 0);
+    assert_says(result.out, "part beam");
+    assert_int_equal(limber("check '%s'", path), 0);
+}
+
+// Ctrl-C ends a run with 1, and the frames that were done are complete: every file that the .pvd lists can be read.
+static void test_interrupt(void **state) {
+    (void)state;
+    char text[2048], path[512], folder[512], command[2048], pvd[1024], list[65536];
+    snprintf(text, sizeof text, beam_scene, "[10, 1, 1]", "full", ", \"step\": 0.001",
+             ", \"frames\": 100000, \"rate\": 1000");
+    snprintf(path, sizeof path, "%s", test_write("long.json", text));
+    snprintf(folder, sizeof folder, "%s", test_temporary("long"));
+    const char *err = test_temporary("err.txt");
+    snprintf(command, sizeof command, "timeout --preserve-status -s INT 3 '%s' run '%s' -o '%s' > /dev/null 2> '%s'",
+             getenv("LIMBER_PROGRAM"), path, folder, err);
+    int status = system(command);
+    read_whole(err, result.err, sizeof result.err);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 1);
+    assert_says(result.err, "limber: ");
+    snprintf(pvd, sizeof pvd, "%s/long.pvd", folder);
+    read_whole(pvd, list, sizeof list);
+    int frames = 0;
+    for (const char *at = strstr(list, "file=\""); at; at = strstr(at, "file=\"")) {
+        at += 6;
+        char frame[1024];
+        snprintf(frame, sizeof frame, "%s/%.*s", folder, (int)strcspn(at, "\""), at);
+        assert_int_equal(access(frame, R_OK), 0);
+        if (frames++ == 0) assert_int_equal(limber("info '%s'", frame), 0);
+    }
+    printf("%d frames are complete\n", frames);
+    assert_true(frames >= 1);
+}
+
+int main(int argc, char **argv) {
+    (void)argc;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_help),          cmocka_unit_test(test_usage_mistakes),
+        cmocka_unit_test(test_bad_files),     cmocka_unit_test(test_info),
+        cmocka_unit_test(test_evaluate),      cmocka_unit_test(test_evaluate_mistakes),
+        cmocka_unit_test(test_modes),         cmocka_unit_test(test_convert),
+        cmocka_unit_test(test_json_is_valid), cmocka_unit_test(test_same_numbers),
+        cmocka_unit_test(test_static_scene),  cmocka_unit_test(test_interrupt),
+    };
+    return test_main(argv, tests, sizeof tests / sizeof *tests);
+}

@@ -1,0 +1,201 @@
+// Sparse matrices and their factor: pattern, products and solves against dense ones; indefinite matrices; failing memory.
+#include "tests/support.h"
+
+#include <math.h>
+
+typedef struct problem {
+    fem_mesh       mesh;
+    fem_body      *body;
+    fem_sparse     K;
+    int            n;
+    unsigned char *fixed;
+} problem;
+
+// The stiffness of a small box held at x = 0, one more vertex on a slider (two of its dofs held).
+static void make_problem(problem *p, fem_element type) {
+    *p = (problem){0};
+    const double     low[3] = {0, 0, 0}, high[3] = {2, 1, 1};
+    const int        cells[3] = {5, 3, 2};
+    fem_body_options options = fem_body_default_options();
+    assert_ok(fem_generate_box(&p->mesh, type, low, high, cells));
+    assert_ok(fem_body_create(&p->body, &p->mesh, &options));
+    assert_ok(fem_body_matrix(p->body, &p->K));
+    p->n = 3 * p->mesh.vertex_count;
+    double *u = fem_calloc((size_t)p->n, 8);
+    fem_body_evaluate(p->body, u, NULL, NULL, &p->K);
+    fem_free(u);
+    p->fixed = fem_calloc((size_t)p->n, 1);
+    const fem_set *set = fem_mesh_vertex_set(&p->mesh, "x0");
+    assert_non_null(set);
+    for (int i = 0; i < set->count; i++) memset(p->fixed + 3 * set->items[i], 1, 3);
+    p->fixed[p->n - 1] = p->fixed[p->n - 3] = 1;
+}
+
+static void free_problem(problem *p) {
+    fem_sparse_destroy(&p->K);
+    fem_body_destroy(p->body);
+    fem_mesh_destroy(&p->mesh);
+    fem_free(p->fixed);
+}
+
+// rows ascend, the diagonal comes first, blocks are found, and exactly the pairs of vertices that share an element are there
+static void test_pattern(void **state) {
+    (void)state;
+    for (int type = FEM_T4; type <= FEM_H8; type++) {
+        problem p;
+        make_problem(&p, (fem_element)type);
+        int            v = p.mesh.vertex_count, width = fem_element_vertices(p.mesh.type), pairs = 0;
+        unsigned char *together = fem_calloc((size_t)v * (size_t)v, 1);
+        for (int e = 0; e < p.mesh.element_count; e++)
+            for (int a = 0; a < width; a++)
+                for (int b = 0; b < width; b++)
+                    together[p.mesh.elements[e * width + a] * v + p.mesh.elements[e * width + b]] = 1;
+        for (int i = 0; i < v; i++)
+            for (int j = i; j < v; j++) {
+                int found = fem_sparse_find(&p.K, i, j);
+                assert_true((found >= 0) == together[i * v + j]);
+                if (found >= 0) assert_int_equal(p.K.column[found], j);
+                pairs += found >= 0;
+            }
+        printf("  %d vertices, %d blocks\n", v, p.K.blocks);
+        assert_int_equal(pairs, p.K.blocks);
+        for (int i = 0; i < v; i++) assert_int_equal(p.K.column[p.K.row_start[i]], i);
+        fem_free(together);
+        free_problem(&p);
+    }
+}
+
+// solving gives back the vector whose product it was given, zero where dofs are held, for one and many right-hand sides
+static void test_solve(void **state) {
+    (void)state;
+    for (int type = FEM_T4; type <= FEM_H8; type++)
+        for (int columns = 1; columns <= 70; columns += 23) {
+            problem     p;
+            fem_factor *factor = NULL;
+            uint64_t    seed = 9;
+            make_problem(&p, (fem_element)type);
+            int     total = p.n * columns;
+            double *X = fem_alloc((size_t)total, 8), *B = fem_alloc((size_t)total, 8);
+            test_random_fill(&seed, total, 1, X);
+            for (int i = 0; i < total; i++)
+                if (p.fixed[i % p.n]) X[i] = 0;
+            fem_sparse_multiply(&p.K, columns, X, B);
+            assert_ok(fem_factor_create(&factor, &p.K, p.fixed));
+            assert_ok(fem_factor_factorise(factor, &p.K));
+            assert_ok(fem_factor_solve(factor, columns, B, B));
+            double error = test_relative_error(total, B, X);
+            fem_factor_report report = fem_factor_get_report(factor);
+            printf("  %s, %d right-hand sides: error %.1e (%d free dofs, %.0f entries)\n", type == FEM_T4 ? "T4" : "H8", columns, error,
+                   report.free_dofs, report.entries);
+            assert_true(error < 1e-11);
+            int held = 0;
+            for (int i = 0; i < p.n; i++) held += p.fixed[i];
+            assert_int_equal(report.free_dofs, p.n - held);
+            for (int i = 0; i < total; i++)
+                if (p.fixed[i % p.n]) assert_true(B[i] == 0);
+            // a second factorisation with other values on the same analysis
+            fem_sparse_scale(&p.K, 4);
+            assert_ok(fem_factor_factorise(factor, &p.K));
+            fem_sparse_multiply(&p.K, columns, X, B);
+            assert_ok(fem_factor_solve(factor, columns, B, B));
+            assert_true(test_relative_error(total, B, X) < 1e-11);
+            fem_factor_destroy(factor);
+            fem_free(X), fem_free(B);
+            free_problem(&p);
+        }
+}
+
+// an indefinite or singular matrix is reported as such, the factor refuses to solve then, and works again afterwards
+static void test_indefinite(void **state) {
+    (void)state;
+    problem     p;
+    fem_factor *factor = NULL;
+    make_problem(&p, FEM_T4);
+    double *b = fem_calloc((size_t)p.n, 8);
+    assert_ok(fem_factor_create(&factor, &p.K, p.fixed));
+    assert_fails(fem_factor_solve(factor, 1, b, b), FEM_BAD_INPUT, "holds no factorisation");
+    int    vertex = fem_mesh_vertex_set(&p.mesh, "x1")->items[2]; // free
+    double saved = p.K.value[9 * p.K.row_start[vertex]];
+    p.K.value[9 * p.K.row_start[vertex]] = -saved;
+    assert_fails(fem_factor_factorise(factor, &p.K), FEM_INDEFINITE, "not positive definite");
+    printf("  %s\n", fem_message());
+    assert_fails(fem_factor_solve(factor, 1, b, b), FEM_BAD_INPUT, "holds no factorisation");
+    p.K.value[9 * p.K.row_start[vertex]] = saved;
+    assert_ok(fem_factor_factorise(factor, &p.K));
+    p.K.value[9 * p.K.row_start[vertex]] = NAN;
+    assert_int_equal(fem_factor_factorise(factor, &p.K), FEM_INDEFINITE);
+    fem_factor_destroy(factor);
+    p.K.value[9 * p.K.row_start[vertex]] = saved;
+    factor = NULL;
+    assert_ok(fem_factor_create(&factor, &p.K, NULL)); // a free body
+    assert_int_equal(fem_factor_factorise(factor, &p.K), FEM_INDEFINITE);
+    printf("  %s\n", fem_message());
+    fem_factor_destroy(factor);
+    factor = NULL;
+    memset(p.fixed, 1, (size_t)p.n);
+    assert_fails(fem_factor_create(&factor, &p.K, p.fixed), FEM_BAD_INPUT, "every degree of freedom is fixed");
+    assert_null(factor);
+    fem_free(b);
+    free_problem(&p);
+}
+
+// sums and the norm of the whole matrix against its dense form
+static void test_sums(void **state) {
+    (void)state;
+    problem    p;
+    fem_sparse B = {0};
+    make_problem(&p, FEM_H8);
+    assert_ok(fem_sparse_copy(&B, &p.K));
+    fem_sparse_scale(&B, 2);
+    fem_sparse_axpy(&B, -1, &p.K);
+    assert_true(test_relative_error(9 * B.blocks, B.value, p.K.value) == 0);
+    double *x = fem_calloc((size_t)p.n, 8), *y = fem_alloc((size_t)p.n, 8), sum = 0;
+    for (int j = 0; j < p.n; j++) {
+        x[j] = 1;
+        fem_sparse_multiply(&p.K, 1, x, y);
+        sum += dense_dot(p.n, y, y);
+        x[j] = 0;
+    }
+    printf("  Frobenius norm %.12g, column by column %.12g\n", fem_sparse_norm(&p.K), sqrt(sum));
+    assert_true(fabs(fem_sparse_norm(&p.K) / sqrt(sum) - 1) < 1e-13);
+    fem_free(x), fem_free(y);
+    fem_sparse_destroy(&B);
+    free_problem(&p);
+}
+
+// a refused allocation of ours anywhere in ordering, analysing and solving is reported and leaves nothing behind
+static void test_allocation_failure(void **state) {
+    (void)state;
+    problem p;
+    long    failures = 0;
+    make_problem(&p, FEM_T4);
+    double *b = fem_calloc((size_t)p.n, 8);
+    for (long allowed = 0;; allowed++) {
+        fem_factor *factor = NULL;
+        long        before = fem_memory_blocks();
+        fem_memory_fail_after(allowed);
+        fem_status status = fem_factor_create(&factor, &p.K, p.fixed);
+        if (status == FEM_OK) status = fem_factor_factorise(factor, &p.K);
+        if (status == FEM_OK) status = fem_factor_solve(factor, 1, b, b);
+        fem_memory_fail_after(-1);
+        fem_factor_destroy(factor);
+        assert_int_equal(fem_memory_blocks(), before);
+        if (status == FEM_OK) break;
+        assert_int_equal(status, FEM_NO_MEMORY);
+        failures++;
+    }
+    printf("  %ld allocations refused one after the other\n", failures);
+    assert_true(failures > 5);
+    fem_free(b);
+    free_problem(&p);
+}
+
+int main(int argc, char **argv) {
+    (void)argc;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pattern), cmocka_unit_test(test_solve),
+        cmocka_unit_test(test_indefinite), cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_allocation_failure),
+    };
+    return test_main(argv, tests, sizeof tests / sizeof *tests);
+}
