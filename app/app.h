@@ -34,24 +34,24 @@ typedef enum app_option_kind {
 } app_option_kind;
 
 typedef struct app_list {
-    int count;
+    int         count;
     const char *items[64];
 } app_list;
 
 // A target keeps its value when its option is not given, so initialise it with the default (NAN is a good "not given").
 typedef struct app_option {
-    const char *name;  // "--frames"
-    const char *brief; // "-f", or NULL
+    const char     *name;  // "--frames"
+    const char     *brief; // "-f", or NULL
     app_option_kind kind;
-    void *target;
-    double low, high;     // inclusive; both 0 means any
-    const char *argument; // "N", shown by --help; NULL for a flag
-    const char *help;
+    void           *target;
+    double          low, high; // inclusive; both 0 means any
+    const char     *argument;  // "N", shown by --help; NULL for a flag
+    const char     *help;
 } app_option;
 
 // The words of a command line that are no options.
 typedef struct app_words {
-    int count;
+    int         count;
     const char *items[8];
 } app_words;
 
@@ -70,9 +70,9 @@ const char *app_nearest(const char *word, int count, const char *const *candidat
 // Parameters as given, NAN where not. Lists are "a,b,c".
 typedef struct app_material_options {
     const char *kind;                               // NULL: the mesh file's own
-    double young, poisson, density;                 // linear, stvk, neohookean
-    double mu01, mu10, v1;                          // mooney-rivlin
-    double mu, chain, bulk;                         // arruda-boyce
+    double      young, poisson, density;            // linear, stvk, neohookean
+    double      mu01, mu10, v1;                     // mooney-rivlin
+    double      mu, chain, bulk;                    // arruda-boyce
     const char *young3, *poisson3, *shear3, *frame; // orthotropic
 } app_material_options;
 app_material_options app_material_none(void);
@@ -103,14 +103,14 @@ void app_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 // FEM_STOPPED; a second Ctrl-C ends the program at once.
 typedef struct app_progress {
     fem_progress callback; // give &progress.callback to the library
-    bool quiet;            // nothing is printed; Ctrl-C still works
-    bool terminal;
-    const char *unit; // "frames"; NULL: no rate
-    double total;     // how many units fraction 1 means
-    char what[64];
-    double begun, printed; // fem_seconds()
-    double from;           // fraction at `begun`
-    bool open;             // an unfinished line stands on the terminal
+    bool         quiet;    // nothing is printed; Ctrl-C still works
+    bool         terminal;
+    const char  *unit;  // "frames"; NULL: no rate
+    double       total; // how many units fraction 1 means
+    char         what[64];
+    double       begun, printed; // fem_seconds()
+    double       from;           // fraction at `begun`
+    bool         open;           // an unfinished line stands on the terminal
 } app_progress;
 
 void app_progress_begin(app_progress *progress, bool quiet, const char *unit, double total);
@@ -122,9 +122,9 @@ bool app_interrupted(void);                    // Ctrl-C was pressed; app_progre
 // Keys are NULL inside arrays and for the outermost object. Numbers that are not finite become null.
 typedef struct app_json {
     FILE *out;
-    int depth;
-    char closing[16]; // '}' or ']' per level
-    bool some[16];    // something was printed at this level
+    int   depth;
+    char  closing[16]; // '}' or ']' per level
+    bool  some[16];    // something was printed at this level
 } app_json;
 
 void app_json_begin(app_json *json, FILE *out);

@@ -67,7 +67,7 @@ static void note_rounding(const fem_mesh *before, const fem_mesh *after, const c
 
 static fem_status convert_mesh(const char *in, const char *out, bool *writing) {
     fem_status status = FEM_OK;
-    fem_mesh before = {0}, after = {0};
+    fem_mesh   before = {0}, after = {0};
     FEM_TRY(fem_mesh_read(&before, in));
     *writing = true;
     FEM_TRY(fem_mesh_write(&before, out));
@@ -90,7 +90,7 @@ done:
 }
 
 static fem_status convert_surface(const char *in, const char *out, bool *writing) {
-    fem_status status = FEM_OK;
+    fem_status  status = FEM_OK;
     fem_surface surface = {0};
     if (!is_surface(out))
         return fem_fail(FEM_BAD_INPUT, "%s is a surface and %s holds bodies; a surface converts to .obj only", in, out);
@@ -105,11 +105,11 @@ done:
 
 static int run(int argc, char **argv) {
     app_words words;
-    int exit_code;
+    int       exit_code;
     if (!app_parse(&command_convert, argc, argv, 0, NULL, 2, 2, &words, &exit_code)) return exit_code;
     const char *in = words.items[0], *out = words.items[1];
-    bool writing = false;
-    fem_status status = is_surface(in) ? convert_surface(in, out, &writing) : convert_mesh(in, out, &writing);
+    bool        writing = false;
+    fem_status  status = is_surface(in) ? convert_surface(in, out, &writing) : convert_mesh(in, out, &writing);
     return writing ? app_fail_output(status) : app_fail(status);
 }
 

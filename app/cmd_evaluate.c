@@ -15,15 +15,15 @@ typedef struct evaluation {
 
 typedef struct settings {
     app_material_options material;
-    fem_body_options body;
-    const char *displacement;
-    int threads;
-    bool json;
+    fem_body_options     body;
+    const char          *displacement;
+    int                  threads;
+    bool                 json;
 } settings;
 
 // u_i = A D sin(i), i the 0-based degree of freedom, D the diagonal of the bounding box
 static fem_status sine_displacement(const fem_mesh *mesh, const char *amplitude, double *u) {
-    char *end;
+    char  *end;
     double A = strtod(amplitude, &end);
     if (end == amplitude || *end || !isfinite(A))
         return fem_fail(FEM_BAD_INPUT, "--displacement is \"sin:%s\", expected a number behind sin:", amplitude);
@@ -53,10 +53,10 @@ static bool read_three(const char *line, const char *end, double x[3]) {
 // One "x y z" line per vertex in file order; blank lines and lines that start with # are skipped.
 static fem_status file_displacement(const fem_mesh *mesh, const char *path, double *u) {
     fem_status status = FEM_OK;
-    char *text = NULL;
-    size_t size = 0;
+    char      *text = NULL;
+    size_t     size = 0;
     FEM_TRY(fem_file_read(&text, &size, path));
-    int vertex = 0;
+    int  vertex = 0;
     long number = 0;
     for (const char *line = text; line < text + size;) {
         const char *end = memchr(line, '\n', (size_t)(text + size - line));
@@ -88,7 +88,7 @@ done:
 // Fills `result` and the force f (3 per vertex).
 static fem_status evaluate(const fem_mesh *mesh, const settings *s, double *u, double *f, evaluation *result) {
     fem_status status = FEM_OK;
-    fem_body *body = NULL;
+    fem_body  *body = NULL;
     fem_sparse K = {0};
     if (strncmp(s->displacement, "sin:", 4) == 0)
         FEM_TRY(sine_displacement(mesh, s->displacement + 4, u));
@@ -141,7 +141,7 @@ static int print_text(const evaluation *e) {
 }
 
 static int run(int argc, char **argv) {
-    settings s = {.material = app_material_none(), .body = fem_body_default_options()};
+    settings         s = {.material = app_material_none(), .body = fem_body_default_options()};
     const app_option options[] = {
         {"--material", NULL, APP_TEXT, &s.material.kind, 0, 0, "KIND",
          "linear, stvk, orthotropic, neohookean, mooney-rivlin or arruda-boyce; default: the mesh file's own"},
@@ -167,17 +167,17 @@ static int run(int argc, char **argv) {
         {"--json", NULL, APP_FLAG, &s.json, 0, 0, NULL, "one JSON object on standard output"},
     };
     app_words words;
-    int exit_code;
+    int       exit_code;
     if (!app_parse(&command_evaluate, argc, argv, sizeof options / sizeof *options, options, 1, 1, &words, &exit_code))
         return exit_code;
     if (!s.displacement) return app_usage_error(&command_evaluate, "--displacement FILE or sin:A is needed");
     fem_set_threads(s.threads);
 
     fem_status status = FEM_OK;
-    fem_mesh mesh = {0};
-    double *u = NULL, *f = NULL;
+    fem_mesh   mesh = {0};
+    double    *u = NULL, *f = NULL;
     evaluation result = {0};
-    double begun = fem_seconds();
+    double     begun = fem_seconds();
     FEM_TRY(fem_mesh_read(&mesh, words.items[0]));
     FEM_TRY(app_material_apply(&mesh, words.items[0], false, &s.material));
     result.seconds_read = fem_seconds() - begun;

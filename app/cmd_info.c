@@ -208,8 +208,8 @@ static int print_machine(bool as_json) {
 // ---- files --------------------------------------------------------------------------------------------------------
 
 static fem_status describe_mesh(const char *path, bool as_json, int *exit_code) {
-    fem_status status = FEM_OK;
-    fem_mesh mesh = {0};
+    fem_status  status = FEM_OK;
+    fem_mesh    mesh = {0};
     fem_quality quality;
     FEM_TRY(fem_mesh_read(&mesh, path));
     FEM_TRY(fem_mesh_quality(&mesh, &quality));
@@ -267,8 +267,8 @@ static void print_scene(const scene *s, const fem_quality *qualities) {
 }
 
 static fem_status describe_scene(const char *path, bool as_json, int *exit_code) {
-    fem_status status = FEM_OK;
-    scene *s = NULL;
+    fem_status   status = FEM_OK;
+    scene       *s = NULL;
     fem_quality *qualities = NULL; // per part
     FEM_TRY(scene_load(&s, path, 0, NULL));
     qualities = fem_calloc((size_t)s->part_count, sizeof *qualities);
@@ -293,13 +293,13 @@ static bool is_scene(const char *path) {
 }
 
 static int run(int argc, char **argv) {
-    bool json = false, machine = false;
+    bool             json = false, machine = false;
     const app_option options[] = {
         {"--machine", NULL, APP_FLAG, &machine, 0, 0, NULL, "processor, threads and libraries instead of a file"},
         {"--json", NULL, APP_FLAG, &json, 0, 0, NULL, "one JSON object on standard output"},
     };
     app_words words;
-    int exit_code;
+    int       exit_code;
     if (!app_parse(&command_info, argc, argv, sizeof options / sizeof *options, options, 0, 1, &words, &exit_code))
         return exit_code;
     if (machine && words.count == 0) return print_machine(json);

@@ -8,17 +8,17 @@
 
 typedef struct settings {
     app_material_options material;
-    fem_body_options body;
-    int count, threads;
-    const char *method, *fix, *mass, *write;
-    bool json, quiet;
+    fem_body_options     body;
+    int                  count, threads;
+    const char          *method, *fix, *mass, *write;
+    bool                 json, quiet;
 } settings;
 
 typedef struct findings {
-    modes_basis basis;
+    modes_basis  basis;
     modes_report report;
-    double mass; // kg
-    double seconds_read, seconds_assemble;
+    double       mass; // kg
+    double       seconds_read, seconds_assemble;
 } findings;
 
 // --young and --poisson over a mesh whose own material knows neither: the tangent at rest is that of any isotropic one.
@@ -33,7 +33,7 @@ static void prefer_isotropic(const fem_mesh *mesh, app_material_options *materia
 // Marks all three degrees of freedom of the vertices in a file, or of the set behind "set:".
 static fem_status mark_fixed(const fem_mesh *mesh, const char *fix, unsigned char *fixed) {
     fem_status status = FEM_OK;
-    int *items = NULL, count = 0;
+    int       *items = NULL, count = 0;
     if (strncmp(fix, "set:", 4) == 0) {
         const fem_set *set = fem_mesh_vertex_set(mesh, fix + 4);
         if (!set) return fem_fail(FEM_BAD_INPUT, "--fix: the mesh has no vertex set \"%s\"", fix + 4);
@@ -48,13 +48,13 @@ done:
 }
 
 static fem_status find_modes(const fem_mesh *mesh, const settings *s, const fem_progress *progress, findings *found) {
-    fem_status status = FEM_OK;
-    fem_body *body = NULL;
-    fem_sparse K = {0}, M = {0};
-    size_t dofs = 3 * (size_t)mesh->vertex_count;
+    fem_status     status = FEM_OK;
+    fem_body      *body = NULL;
+    fem_sparse     K = {0}, M = {0};
+    size_t         dofs = 3 * (size_t)mesh->vertex_count;
     unsigned char *fixed = fem_calloc(dofs, 1);
-    double *u = fem_calloc(dofs, sizeof *u); // rest
-    double begun = fem_seconds();
+    double        *u = fem_calloc(dofs, sizeof *u); // rest
+    double         begun = fem_seconds();
     if (!fixed || !u) {
         status = fem_fail(FEM_NO_MEMORY, "modes: %d vertices", mesh->vertex_count);
         goto done;
@@ -68,7 +68,7 @@ static fem_status find_modes(const fem_mesh *mesh, const settings *s, const fem_
     found->mass = fem_body_total_mass(body);
     found->seconds_assemble = fem_seconds() - begun;
 
-    modes_problem problem = {.mesh = mesh, .K = &K, .M = &M, .fixed = s->fix ? fixed : NULL};
+    modes_problem         problem = {.mesh = mesh, .K = &K, .M = &M, .fixed = s->fix ? fixed : NULL};
     modes_lanczos_options options = modes_lanczos_default_options();
     options.count = s->count;
     FEM_TRY(modes_lanczos(&problem, &options, progress, &found->basis, &found->report));
@@ -153,7 +153,7 @@ static int check_settings(const settings *s) {
 }
 
 static int run(int argc, char **argv) {
-    settings s = {.material = app_material_none(), .body = fem_body_default_options(), .method = "lanczos"};
+    settings         s = {.material = app_material_none(), .body = fem_body_default_options(), .method = "lanczos"};
     const app_option options[] = {
         {"--count", "-n", APP_INT, &s.count, 1, 1e9, "K", "number of modes, without the rigid ones"},
         {"--method", NULL, APP_TEXT, &s.method, 0, 0, "NAME", "lanczos (the default)"},
@@ -172,16 +172,16 @@ static int run(int argc, char **argv) {
         {"--json", NULL, APP_FLAG, &s.json, 0, 0, NULL, "one JSON object on standard output"},
     };
     app_words words;
-    int exit_code;
+    int       exit_code;
     if (!app_parse(&command_modes, argc, argv, sizeof options / sizeof *options, options, 1, 1, &words, &exit_code))
         return exit_code;
     if ((exit_code = check_settings(&s)) != APP_DONE) return exit_code;
     fem_set_threads(s.threads);
 
-    fem_status status = FEM_OK;
-    bool writing = false;
-    fem_mesh mesh = {0};
-    findings found = {0};
+    fem_status   status = FEM_OK;
+    bool         writing = false;
+    fem_mesh     mesh = {0};
+    findings     found = {0};
     app_progress progress;
     app_progress_begin(&progress, s.quiet, NULL, 0);
     double begun = fem_seconds();

@@ -51,11 +51,11 @@ int main(int argc, char **argv) {
         puts("limber " LIMBER_VERSION);
         return APP_DONE;
     }
-    bool help = strcmp(word, "help") == 0; // limber help COMMAND
+    bool               help = strcmp(word, "help") == 0; // limber help COMMAND
     const app_command *command = find_command(help ? argv[2] : word);
     if (!command) return unknown_command(help ? argv[2] : word);
     if (help) {
-        char option[] = "--help";
+        char  option[] = "--help";
         char *words[] = {argv[2], option, NULL};
         return command->run(2, words);
     }

@@ -19,7 +19,7 @@ app_material_options app_material_none(void) {
 
 // Readers of formats without materials leave the one that fem_mesh_allocate puts in.
 bool app_mesh_has_material(const fem_mesh *mesh) {
-    fem_material none = fem_material_default();
+    fem_material        none = fem_material_default();
     const fem_material *m = mesh->materials;
     return !(mesh->material_count == 1 && strcmp(m->name, none.name) == 0 && m->kind == none.kind &&
              m->young == none.young && m->poisson == none.poisson && m->density == none.density);
@@ -57,7 +57,7 @@ static fem_status read_list(const char *option, const char *text, int count, dou
 // The nine constants: options over the file's own; a file with E and nu gives the isotropic ones.
 static fem_status choose_orthotropic(fem_material *m, const app_material_options *o, bool known) {
     fem_status status = FEM_OK;
-    bool isotropic = known && by_young(m->kind);
+    bool       isotropic = known && by_young(m->kind);
     if (isotropic) {
         for (int i = 0; i < 3; i++) {
             m->young3[i] = m->young;
@@ -109,7 +109,7 @@ static fem_status refuse_useless(const app_material_options *o, bool young, bool
                                  bool arruda) {
     const struct {
         const char *option;
-        bool given, used;
+        bool        given, used;
     } parameters[] = {
         {"--young", !isnan(o->young), young},
         {"--poisson", !isnan(o->poisson), young},
@@ -134,7 +134,7 @@ static fem_status refuse_useless(const app_material_options *o, bool young, bool
 static fem_status wanted_kind(const app_material_options *o, fem_material_kind *kind) {
     if (fem_material_kind_from_name(kind, o->kind)) return FEM_OK;
     const char *names[FEM_MATERIAL_KINDS];
-    char list[256] = "";
+    char        list[256] = "";
     for (int i = 0; i < FEM_MATERIAL_KINDS; i++) {
         names[i] = fem_material_kind_name((fem_material_kind)i);
         size_t used = strlen(list);
@@ -147,9 +147,9 @@ static fem_status wanted_kind(const app_material_options *o, fem_material_kind *
 
 fem_status app_material_apply(fem_mesh *mesh, const char *path, bool needs_density,
                               const app_material_options *options) {
-    fem_status status = FEM_OK;
-    bool known = app_mesh_has_material(mesh);
-    bool used[FEM_MATERIAL_KINDS] = {false};
+    fem_status        status = FEM_OK;
+    bool              known = app_mesh_has_material(mesh);
+    bool              used[FEM_MATERIAL_KINDS] = {false};
     fem_material_kind kind = FEM_STVK;
     if (options->kind) FEM_TRY(wanted_kind(options, &kind));
     for (int i = 0; i < mesh->material_count; i++) {

@@ -97,9 +97,9 @@ static int edit_distance(const char *a, const char *b) {
 
 const char *app_nearest(const char *word, int count, const char *const *candidates) {
     const char *nearest = NULL;
-    int best = (int)strlen(word) / 3 + 1; // a third of the letters may be wrong
+    int         best = (int)strlen(word) / 3 + 1; // a third of the letters may be wrong
     for (int i = 0; i < count; i++) {
-        int distance = edit_distance(word, candidates[i]);
+        int  distance = edit_distance(word, candidates[i]);
         bool beginning = strlen(word) >= 4 && strncmp(word, candidates[i], strlen(word)) == 0;
         if (beginning) distance = 1;
         if (distance > best || (nearest && distance == best)) continue;
@@ -152,7 +152,7 @@ static bool set_int(const app_command *command, const app_option *option, const 
 }
 
 static bool set_number(const app_command *command, const app_option *option, const char *text, int *exit_code) {
-    char *end;
+    char  *end;
     double value = strtod(text, &end);
     if (end == text || *end || !isfinite(value) || outside(option, value)) {
         *exit_code = range_error(command, option, text, "a finite number");
@@ -174,7 +174,7 @@ static bool set_value(const app_command *command, const app_option *option, cons
         return true;
     }
     app_list *list = option->target;
-    int most = (int)(sizeof list->items / sizeof *list->items);
+    int       most = (int)(sizeof list->items / sizeof *list->items);
     if (list->count == most) {
         *exit_code = app_usage_error(command, "%s is given more than %d times", option->name, most);
         return false;
@@ -198,7 +198,7 @@ static int unknown_option(const app_command *command, int option_count, const ap
                           size_t length) {
     enum { MOST = 64 };
     const char *candidates[MOST];
-    int count = 0;
+    int         count = 0;
     for (int i = 0; i < option_count && count < MOST - 1; i++) candidates[count++] = options[i].name;
     candidates[count++] = "--help";
     char word[LONGEST_WORD + 1];
@@ -216,8 +216,8 @@ static bool looks_like_option(const char *text) {
 // One option at argv[*at], with its value; *at moves to the last argument that was used.
 static bool read_option(const app_command *command, int argc, char **argv, int *at, int option_count,
                         const app_option *options, int *exit_code) {
-    const char *text = argv[*at], *equals = strchr(text, '=');
-    size_t length = equals ? (size_t)(equals - text) : strlen(text);
+    const char       *text = argv[*at], *equals = strchr(text, '=');
+    size_t            length = equals ? (size_t)(equals - text) : strlen(text);
     const app_option *option = find_option(option_count, options, text, length);
     if (!option) {
         *exit_code = unknown_option(command, option_count, options, text, length);

@@ -54,7 +54,7 @@ static void describe_speed(const app_progress *p, double fraction, double now, c
 
 static void draw_bar(app_progress *p, double fraction, const char *speed) {
     char bar[BAR_WIDTH + 1];
-    int filled = (int)(fraction * BAR_WIDTH);
+    int  filled = (int)(fraction * BAR_WIDTH);
     for (int i = 0; i < BAR_WIDTH; i++) bar[i] = i < filled ? '=' : i == filled ? '>' : ' ';
     bar[BAR_WIDTH] = 0;
     fprintf(stderr, "\r%s  [%s] %3.0f%%%s\033[K", p->what, bar, 100 * fraction, speed);
@@ -67,7 +67,7 @@ static bool report(void *context, const char *what, double fraction) {
     if (!(fraction >= 0)) fraction = 0;
     if (fraction > 1) fraction = 1;
     double now = fem_seconds();
-    bool new_stage = strncmp(p->what, what, sizeof p->what - 1) != 0;
+    bool   new_stage = strncmp(p->what, what, sizeof p->what - 1) != 0;
     if (new_stage) {
         app_progress_end(p);
         snprintf(p->what, sizeof p->what, "%s", what);
@@ -75,7 +75,7 @@ static bool report(void *context, const char *what, double fraction) {
         p->from = fraction;
         p->printed = p->terminal ? now - SECONDS_BETWEEN_DRAWINGS : now;
     }
-    bool last = fraction >= 1;
+    bool   last = fraction >= 1;
     double pause = p->terminal ? SECONDS_BETWEEN_DRAWINGS : SECONDS_BETWEEN_LINES;
     if (!p->quiet && (last ? p->terminal || now - p->begun > 1 : now - p->printed >= pause)) {
         char speed[128];

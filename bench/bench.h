@@ -39,15 +39,27 @@ static inline void bench_header(char **argv, const char *title) {
     fem_machine machine;
     fem_machine_correct_blas(argv);
     fem_machine_describe(&machine);
-    printf("== %s\n   %s kernels, OpenBLAS %s, %s\n", title, fem_simd_name(machine.simd), machine.blas_kernels, machine.compiler);
+    printf("== %s\n   %s kernels, OpenBLAS %s, %s\n", title, fem_simd_name(machine.simd), machine.blas_kernels,
+           machine.compiler);
 }
 
-// A voxel body like a tree stump with three limbs, of about `tets` tetrahedra: never a box, whose factor would be cheaper.
+// A voxel body like a tree stump with three limbs, of about `tets` tetrahedra: never a box, whose factor would be
+// cheaper.
 static inline void bench_branching_body(fem_mesh *mesh, double tets) {
     fem_piece pieces[] = {
         {.name = "trunk", .shape = FEM_CAPSULE, .a = {0, 0, 0}, .b = {0, 0, 2}, .radius_a = 0.5, .radius_b = 0.4},
-        {.name = "left", .shape = FEM_CAPSULE, .a = {0, 0, 1.2}, .b = {-1.6, 0.2, 2.2}, .radius_a = 0.3, .radius_b = 0.22},
-        {.name = "right", .shape = FEM_CAPSULE, .a = {0, 0, 1.6}, .b = {1.4, -0.4, 2.8}, .radius_a = 0.3, .radius_b = 0.2},
+        {.name = "left",
+         .shape = FEM_CAPSULE,
+         .a = {0, 0, 1.2},
+         .b = {-1.6, 0.2, 2.2},
+         .radius_a = 0.3,
+         .radius_b = 0.22},
+        {.name = "right",
+         .shape = FEM_CAPSULE,
+         .a = {0, 0, 1.6},
+         .b = {1.4, -0.4, 2.8},
+         .radius_a = 0.3,
+         .radius_b = 0.2},
         {.name = "top", .shape = FEM_CAPSULE, .a = {0, 0, 2}, .b = {0.2, 1.2, 3}, .radius_a = 0.32, .radius_b = 0.2},
         {.name = "crown", .shape = FEM_BALL, .a = {0.2, 1.2, 3}, .radius_a = 0.45},
     };

@@ -1,16 +1,16 @@
-// Full StVK force + stiffness of T4 meshes, one core: our kernels against the plain loops and against the column-by-column
-// form (a column of the element stiffness is the change of the element's forces under a unit displacement), which is how
-// textbook and production codes often do it. All three fill the same sparse matrix.
+// Full StVK force + stiffness of T4 meshes, one core: our kernels against the plain loops and against the
+// column-by-column form (a column of the element stiffness is the change of the element's forces under a unit
+// displacement), which is how textbook and production codes often do it. All three fill the same sparse matrix.
 #include "bench/bench.h"
 
 typedef struct state {
-    fem_mesh    mesh;
-    fem_body   *fast, *plain;
-    double     *u, *force, *reference;
-    fem_sparse  K, K_reference;
-    int         width, *blocks; // per element 16: block of the pair (a, b), or -1 where a > b in the numbering
-    double     *gradients;      // per element 12
-    double     *volumes;
+    fem_mesh   mesh;
+    fem_body  *fast, *plain;
+    double    *u, *force, *reference;
+    fem_sparse K, K_reference;
+    int        width, *blocks; // per element 16: block of the pair (a, b), or -1 where a > b in the numbering
+    double    *gradients;      // per element 12
+    double    *volumes;
 } state;
 
 static void run_fast(void *context) {
@@ -26,7 +26,8 @@ static void run_plain(void *context) {
     fem_body_evaluate(s->plain, s->u, NULL, s->reference, &s->K_reference);
 }
 
-// P = F S and dP = dF S + F dS for the twelve unit displacements; shape gradients and block places prepared, as ours are.
+// P = F S and dP = dF S + F dS for the twelve unit displacements; shape gradients and block places prepared, as ours
+// are.
 static void run_columns(void *context) {
     state                 *s = context;
     fem_material_constants c;
@@ -50,7 +51,8 @@ static void run_columns(void *context) {
         for (int i = 0; i < 3; i++) S[4 * i] += c.lambda * trace;
         mat3_mul(P, F, S);
         for (int a = 0; a < 4; a++)
-            for (int i = 0; i < 3; i++) s->reference[3 * (size_t)v[a] + (size_t)i] += volume * vec3_dot(P + 3 * i, g + 3 * a);
+            for (int i = 0; i < 3; i++)
+                s->reference[3 * (size_t)v[a] + (size_t)i] += volume * vec3_dot(P + 3 * i, g + 3 * a);
         for (int b = 0; b < 4; b++)
             for (int k = 0; k < 3; k++) {
                 double dE[9], dS[9], dP[9], t = 0;
@@ -60,7 +62,8 @@ static void run_columns(void *context) {
                 t = c.lambda * (dE[0] + dE[4] + dE[8]);
                 for (int i = 0; i < 9; i++) dS[i] = 2 * c.mu * dE[i] + (i % 4 == 0 ? t : 0);
                 mat3_mul(dP, F, dS);
-                for (int j = 0; j < 3; j++) dP[3 * k + j] += g[3 * b] * S[j] + g[3 * b + 1] * S[3 + j] + g[3 * b + 2] * S[6 + j];
+                for (int j = 0; j < 3; j++)
+                    dP[3 * k + j] += g[3 * b] * S[j] + g[3 * b + 1] * S[3 + j] + g[3 * b + 2] * S[6 + j];
                 for (int a = 0; a < 4; a++) {
                     int block = s->blocks[16 * (size_t)e + (size_t)(4 * a + b)];
                     if (block < 0) continue;
@@ -81,7 +84,8 @@ static void prepare_columns(state *s) {
         double     E[9], inverse[9];
         for (int a = 0; a < 3; a++)
             for (int i = 0; i < 3; i++)
-                E[3 * i + a] = s->mesh.vertices[3 * (size_t)v[a + 1] + (size_t)i] - s->mesh.vertices[3 * (size_t)v[0] + (size_t)i];
+                E[3 * i + a] =
+                    s->mesh.vertices[3 * (size_t)v[a + 1] + (size_t)i] - s->mesh.vertices[3 * (size_t)v[0] + (size_t)i];
         s->volumes[e] = mat3_inverse(inverse, E) / 6;
         double *g = s->gradients + 12 * e;
         memcpy(g + 3, inverse, sizeof inverse);
@@ -102,8 +106,8 @@ int main(int argc, char **argv) {
     (void)argc;
     bench_header(argv, "T4 StVK force + stiffness assembly, one core, nanoseconds per tetrahedron");
     fem_set_threads(1);
-    printf("   %9s %8s | %16s %9s | %16s %16s | %7s %7s | error\n", "tets", "force", "force+stiffness", "(median)", "plain",
-           "column by column", "plain/", "column/");
+    printf("   %9s %8s | %16s %9s | %16s %16s | %7s %7s | error\n", "tets", "force", "force+stiffness", "(median)",
+           "plain", "column by column", "plain/", "column/");
     double sizes[] = {12000, 50000, 200000, 400000};
     for (int i = 0; i < 4; i++) {
         state            s = {0};
@@ -115,7 +119,8 @@ int main(int argc, char **argv) {
         bench_try(fem_body_matrix(s.fast, &s.K));
         bench_try(fem_body_matrix(s.fast, &s.K_reference));
         size_t n = 3 * (size_t)s.mesh.vertex_count;
-        s.u = fem_alloc(n, sizeof *s.u), s.force = fem_alloc(n, sizeof *s.force), s.reference = fem_alloc(n, sizeof *s.reference);
+        s.u = fem_alloc(n, sizeof *s.u), s.force = fem_alloc(n, sizeof *s.force),
+        s.reference = fem_alloc(n, sizeof *s.reference);
         for (size_t k = 0; k < n; k++) s.u[k] = 0.01 * sin((double)k);
         prepare_columns(&s);
         double     per = 1e9 / s.mesh.element_count;
@@ -125,9 +130,9 @@ int main(int argc, char **argv) {
         bench_time columns = bench_measure(8, run_columns, &s);
         error = fmax(error, difference(9 * (size_t)s.K.blocks, s.K.value, s.K_reference.value));
         error = fmax(error, difference(n, s.force, s.reference));
-        printf("   %9d %8.0f | %16.0f %9.0f | %16.0f %16.0f | %6.1fx %6.1fx | %.0e\n", s.mesh.element_count, force.minimum * per,
-               fast.minimum * per, fast.median * per, plain.minimum * per, columns.minimum * per, plain.minimum / fast.minimum,
-               columns.minimum / fast.minimum, error);
+        printf("   %9d %8.0f | %16.0f %9.0f | %16.0f %16.0f | %6.1fx %6.1fx | %.0e\n", s.mesh.element_count,
+               force.minimum * per, fast.minimum * per, fast.median * per, plain.minimum * per, columns.minimum * per,
+               plain.minimum / fast.minimum, columns.minimum / fast.minimum, error);
         fem_body_destroy(s.fast), fem_body_destroy(s.plain);
         fem_sparse_destroy(&s.K), fem_sparse_destroy(&s.K_reference);
         fem_free(s.u), fem_free(s.force), fem_free(s.reference);

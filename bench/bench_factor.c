@@ -17,8 +17,8 @@ int main(int argc, char **argv) {
     (void)argc;
     bench_header(argv, "Cholesky factorisation, one core");
     fem_set_threads(1);
-    printf("   %7s %8s | %6s %8s %8s %8s %7s | ms per right-hand side at 1 / 6 / 24 | relative residual\n", "tets", "dofs",
-           "order", "analyse", "factor", "GFLOP/s", "GB");
+    printf("   %7s %8s | %6s %8s %8s %8s %7s | ms per right-hand side at 1 / 6 / 24 | relative residual\n", "tets",
+           "dofs", "order", "analyse", "factor", "GFLOP/s", "GB");
     double sizes[] = {50000, 200000, 400000};
     for (int i = 0; i < 3; i++) {
         fem_mesh         mesh = {0};

@@ -8,11 +8,11 @@
 int main(int argc, char **argv) {
     fem_machine_correct_blas(argv); // first: it may start the program again
 
-    fem_status status = FEM_OK;
-    fem_mesh mesh = {0};
-    fem_body *body = NULL;
-    solver_full *solver = NULL;
-    double *load = NULL;
+    fem_status     status = FEM_OK;
+    fem_mesh       mesh = {0};
+    fem_body      *body = NULL;
+    solver_full   *solver = NULL;
+    double        *load = NULL;
     unsigned char *fixed = NULL;
 
     // A beam of 1 x 0.1 x 0.1 m, 20 x 2 x 2 hexahedra, E = 10 MPa.
@@ -26,7 +26,7 @@ int main(int argc, char **argv) {
 
     // Held at x = 0, 10 N downwards at x = 1.
     const fem_set *root = fem_mesh_vertex_set(&mesh, "x0"), *tip = fem_mesh_vertex_set(&mesh, "x1");
-    size_t dofs = 3 * (size_t)mesh.vertex_count;
+    size_t         dofs = 3 * (size_t)mesh.vertex_count;
     load = fem_calloc(dofs, sizeof *load);
     fixed = fem_calloc(dofs, 1);
     if (!load || !fixed) {
@@ -43,7 +43,7 @@ int main(int argc, char **argv) {
     FEM_TRY(solver_full_static(solver, NULL));
 
     const double *u = solver_full_state(solver)->u;
-    double deflection = 0;
+    double        deflection = 0;
     for (int i = 0; i < tip->count; i++) deflection -= u[3 * tip->items[i] + 2] / tip->count;
     printf("tip goes down by %.9f m after %d Newton iterations\n", deflection,
            solver_full_report(solver).newton_iterations);

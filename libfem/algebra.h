@@ -72,7 +72,8 @@ void dense_gemv_set(int m, int n, double alpha, const double *A, const double *x
 void dense_gemv_add(int m, int n, double alpha, const double *A, const double *x, double *y);   // y += alpha A x
 void dense_gemv_t_set(int m, int n, double alpha, const double *A, const double *x, double *y); // y  = alpha A^T x
 
-// C (m x n) = alpha op(A) op(B) + beta C, inner length k; leading dimensions as stored: A is m x k or, transposed, k x m
+// C (m x n) = alpha op(A) op(B) + beta C, inner length k; leading dimensions as stored: A is m x k or, transposed, k x
+// m
 void dense_gemm(bool transpose_a, bool transpose_b, int m, int n, int k, double alpha, const double *A, const double *B,
                 double beta, double *C);
 

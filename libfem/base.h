@@ -39,8 +39,8 @@ const char *fem_message(void);
 // All memory is 64-byte aligned. A product that overflows, a refusal by the system, or the failing hook gives NULL.
 // Zero counts give a valid pointer.
 void *fem_alloc(size_t count, size_t size);
-void *fem_calloc(size_t count, size_t size);                 // zeroed
-void *fem_realloc(void *memory, size_t count, size_t size);  // the old block stays valid on failure
+void *fem_calloc(size_t count, size_t size);                // zeroed
+void *fem_realloc(void *memory, size_t count, size_t size); // the old block stays valid on failure
 void *fem_copy(const void *source, size_t count, size_t size);
 char *fem_copy_string(const char *text);
 void  fem_free(void *memory); // accepts NULL
@@ -78,9 +78,9 @@ double fem_cpu_seconds(void); // processor time of this thread
 void fem_set_threads(int threads);
 int  fem_threads(void);
 
-// Calls task(context, index, worker) for index = 0 .. count-1, each once, in no particular order, worker < fem_threads().
-// Tasks must write only what belongs to their index (or their worker); then results do not depend on the thread count.
-// A call from within a task runs serially.
+// Calls task(context, index, worker) for index = 0 .. count-1, each once, in no particular order, worker <
+// fem_threads(). Tasks must write only what belongs to their index (or their worker); then results do not depend on the
+// thread count. A call from within a task runs serially.
 typedef void (*fem_task)(void *context, int index, int worker);
 void fem_parallel_for(int count, fem_task task, void *context);
 
@@ -103,14 +103,14 @@ const char *fem_simd_name(fem_simd level);
 typedef struct fem_machine {
     int         cores, threads;
     fem_simd    simd;
-    const char *compiler;          // that built the library
-    const char *blas_version;      // OpenBLAS's own description
-    char        blas_kernels[64];  // the processor that OpenBLAS believes to be on
-    const char *blas_advice;       // the better OPENBLAS_CORETYPE, or NULL when the choice is right
-    char        blas_file[256];    // shared object that gives us dgemm
-    char        arpack_blas[256];  // shared object that gives ARPACK its dgemv (the first one in the program's search order)
-    char        cholmod_version[32], metis_version[32], lapack_version[32];
-    char        arpack_file[256]; // shared object of ARPACK; its name carries the version
+    const char *compiler;         // that built the library
+    const char *blas_version;     // OpenBLAS's own description
+    char        blas_kernels[64]; // the processor that OpenBLAS believes to be on
+    const char *blas_advice;      // the better OPENBLAS_CORETYPE, or NULL when the choice is right
+    char        blas_file[256];   // shared object that gives us dgemm
+    char arpack_blas[256]; // shared object that gives ARPACK its dgemv (the first one in the program's search order)
+    char cholmod_version[32], metis_version[32], lapack_version[32];
+    char arpack_file[256]; // shared object of ARPACK; its name carries the version
 } fem_machine;
 
 void fem_machine_describe(fem_machine *machine);

@@ -10,7 +10,7 @@ fem_body_options fem_body_default_options(void) { return (fem_body_options){.qua
 // ---- order and groups ----------------------------------------------------------------------------------------------
 
 typedef struct element_key {
-    int material, element;
+    int      material, element;
     uint64_t code; // position along the space-filling curve
 } element_key;
 
@@ -57,8 +57,8 @@ static element_key *sorted_elements(const fem_mesh *mesh, int width) {
 }
 
 // Fills groups from the sorted elements and returns their number; with groups NULL it only counts.
-// Within a run of 8 x STRIDE elements of one material, lane l of group g takes element l STRIDE + g: the elements of a group
-// lie apart and seldom add to the same block, while a run still fits the first cache.
+// Within a run of 8 x STRIDE elements of one material, lane l of group g takes element l STRIDE + g: the elements of a
+// group lie apart and seldom add to the same block, while a run still fits the first cache.
 static int fill_groups(element_group *groups, const element_key *keys, int element_count) {
     enum { STRIDE = 4 };
     int count = 0;
@@ -98,7 +98,7 @@ static double tet_gradients(const fem_mesh *mesh, const int v[4], double g[9]) {
 
 static void fill_lane(fem_body *body, int group, int lane) {
     const fem_mesh *mesh = body->mesh;
-    int width = body->width, v[8];
+    int             width = body->width, v[8];
     memcpy(v, mesh->elements + (size_t)body->groups[group].element[lane] * (size_t)width, (size_t)width * sizeof *v);
     if (mesh->type == FEM_T4) {
         double g[9];
@@ -126,8 +126,8 @@ static void fill_lanes_task(void *context, int group, int worker) {
 // ---- colours
 // ---------------------------------------------------------------------------------------------------------
 
-// Large chunks share fewer vertices with others, so that less memory is visited twice; there must still be enough of them
-// for all workers. The number must not depend on the number of threads, since the order of sums follows from it.
+// Large chunks share fewer vertices with others, so that less memory is visited twice; there must still be enough of
+// them for all workers. The number must not depend on the number of threads, since the order of sums follows from it.
 static int chunk_size(int groups) {
     int size = groups / 128;
     return size < 16 ? 16 : size > 256 ? 256 : size;
@@ -136,20 +136,20 @@ static int chunk_size(int groups) {
 // Greedy: a vertex remembers the colours of its chunks as bits; a chunk takes the lowest colour that none of its
 // vertices has. A chunk that finds none gets the last colour, whose chunks run one after the other.
 static fem_status colour_chunks(fem_body *body) {
-    fem_status status = FEM_OK;
-    uint64_t *used = fem_calloc((size_t)body->mesh->vertex_count, sizeof *used);
+    fem_status     status = FEM_OK;
+    uint64_t      *used = fem_calloc((size_t)body->mesh->vertex_count, sizeof *used);
     unsigned char *colour = fem_alloc((size_t)body->chunk_count, 1);
-    int counts[MOST_COLOURS] = {0};
+    int            counts[MOST_COLOURS] = {0};
     if (!used || !colour) {
         status = fem_fail(FEM_NO_MEMORY, "no memory to colour %d chunks of elements", body->chunk_count);
         goto done;
     }
     size_t per_group = (size_t)body->width * LANES;
     for (int chunk = 0; chunk < body->chunk_count; chunk++) {
-        int last = chunk_end(body, chunk);
+        int        last = chunk_end(body, chunk);
         const int *begin = body->vertices + (size_t)(chunk * body->chunk_groups) * per_group;
         const int *end = body->vertices + (size_t)last * per_group;
-        uint64_t taken = 0;
+        uint64_t   taken = 0;
         for (const int *v = begin; v < end; v++) taken |= used[*v];
         int c = MOST_COLOURS - 1;
         if (~taken & (UINT64_MAX >> 1))
@@ -191,7 +191,7 @@ void fem_body_destroy(fem_body *body) {
 }
 
 fem_status fem_body_create(fem_body **result, const fem_mesh *mesh, const fem_body_options *options) {
-    fem_status status = FEM_OK;
+    fem_status   status = FEM_OK;
     element_key *keys = NULL;
     if (options->quadrature != 2 && options->quadrature != 3)
         return fem_fail(FEM_BAD_INPUT, "quadrature is %d, expected 2 or 3", options->quadrature);
@@ -246,8 +246,8 @@ fem_status fem_body_matrix(const fem_body *body, fem_sparse *A) { return fem_spa
 
 typedef struct colour_work {
     const element_work *work;
-    element_kernel kernel;
-    const int *chunks;
+    element_kernel      kernel;
+    const int          *chunks;
 } colour_work;
 
 static void colour_task(void *context, int index, int worker) {
@@ -258,7 +258,7 @@ static void colour_task(void *context, int index, int worker) {
 
 static void run_kernel(const element_work *work) {
     const fem_body *body = work->body;
-    element_kernel kernel = fem_element_kernel_baseline;
+    element_kernel  kernel = fem_element_kernel_baseline;
 #if defined(__x86_64__)
     fem_simd level = fem_simd_level();
     if (level == FEM_SIMD_AVX2) kernel = fem_element_kernel_avx2;
@@ -267,7 +267,7 @@ static void run_kernel(const element_work *work) {
     if (body->options.plain) kernel = fem_element_plain;
     for (int c = 0; c < body->colour_count; c++) {
         colour_work colour = {.work = work, .kernel = kernel, .chunks = body->chunk_order + body->colour_start[c]};
-        int count = body->colour_start[c + 1] - body->colour_start[c];
+        int         count = body->colour_start[c + 1] - body->colour_start[c];
         if (c == MOST_COLOURS - 1 && body->last_colour_serial)
             for (int i = 0; i < count; i++) colour_task(&colour, i, 0);
         else
@@ -299,11 +299,11 @@ void fem_body_second(const fem_body *body, const double *u, const double *a, con
 int fem_hex_points(int per_direction, hex_point points[27], double values[27][8]) {
     static const double corner[8][3] = {{0, 0, 0}, {1, 0, 0}, {1, 1, 0}, {0, 1, 0},
                                         {0, 0, 1}, {1, 0, 1}, {1, 1, 1}, {0, 1, 1}};
-    double two = 0.5 / sqrt(3.0), three = 0.5 * sqrt(0.6); // Gauss-Legendre on [0, 1]
-    double place2[] = {0.5 - two, 0.5 + two}, weight2[] = {0.5, 0.5};
-    double place3[] = {0.5 - three, 0.5, 0.5 + three}, weight3[] = {5.0 / 18, 8.0 / 18, 5.0 / 18};
-    const double *place = per_direction == 2 ? place2 : place3, *weight = per_direction == 2 ? weight2 : weight3;
-    int count = per_direction * per_direction * per_direction;
+    double              two = 0.5 / sqrt(3.0), three = 0.5 * sqrt(0.6); // Gauss-Legendre on [0, 1]
+    double              place2[] = {0.5 - two, 0.5 + two}, weight2[] = {0.5, 0.5};
+    double              place3[] = {0.5 - three, 0.5, 0.5 + three}, weight3[] = {5.0 / 18, 8.0 / 18, 5.0 / 18};
+    const double       *place = per_direction == 2 ? place2 : place3, *weight = per_direction == 2 ? weight2 : weight3;
+    int                 count = per_direction * per_direction * per_direction;
     for (int p = 0; p < count; p++) {
         int index[3] = {p % per_direction, p / per_direction % per_direction, p / (per_direction * per_direction)};
         points[p].weight = weight[index[0]] * weight[index[1]] * weight[index[2]];
@@ -335,8 +335,8 @@ static void hex_jacobian(const fem_mesh *mesh, const int *v, const hex_point *po
 static void element_mass(const fem_body *body, int element, const hex_point points[27], double values[27][8],
                          double m[8][8]) {
     const fem_mesh *mesh = body->mesh;
-    const int *v = mesh->elements + (size_t)element * (size_t)body->width;
-    double density = mesh->materials[mesh->regions[mesh->region[element]].material].density;
+    const int      *v = mesh->elements + (size_t)element * (size_t)body->width;
+    double          density = mesh->materials[mesh->regions[mesh->region[element]].material].density;
     if (mesh->type == FEM_T4) {
         double unit = density * fem_element_volume(mesh, element) / 20;
         for (int a = 0; a < 4; a++)
@@ -355,8 +355,8 @@ static void element_mass(const fem_body *body, int element, const hex_point poin
 
 void fem_body_mass(const fem_body *body, fem_mass_kind kind, fem_sparse *mass) {
     const fem_mesh *mesh = body->mesh;
-    hex_point points[27];
-    double values[27][8], m[8][8];
+    hex_point       points[27];
+    double          values[27][8], m[8][8];
     fem_hex_points(3, points, values);
     fem_sparse_zero(mass);
     for (int e = 0; e < mesh->element_count; e++) {
@@ -374,8 +374,8 @@ void fem_body_mass(const fem_body *body, fem_mass_kind kind, fem_sparse *mass) {
 
 void fem_body_vertex_masses(const fem_body *body, double *masses) {
     const fem_mesh *mesh = body->mesh;
-    hex_point points[27];
-    double values[27][8], m[8][8];
+    hex_point       points[27];
+    double          values[27][8], m[8][8];
     fem_hex_points(3, points, values);
     memset(masses, 0, (size_t)mesh->vertex_count * sizeof *masses);
     for (int e = 0; e < mesh->element_count; e++) {
@@ -388,7 +388,7 @@ void fem_body_vertex_masses(const fem_body *body, double *masses) {
 
 double fem_body_total_mass(const fem_body *body) {
     const fem_mesh *mesh = body->mesh;
-    double total = 0;
+    double          total = 0;
     for (int e = 0; e < mesh->element_count; e++)
         total += mesh->materials[mesh->regions[mesh->region[e]].material].density * fem_element_volume(mesh, e);
     return total;
@@ -396,9 +396,9 @@ double fem_body_total_mass(const fem_body *body) {
 
 double fem_body_min_jacobian(const fem_body *body, const double *u, int *element) {
     const fem_mesh *mesh = body->mesh;
-    hex_point points[27];
-    double values[27][8], smallest = INFINITY;
-    int count = mesh->type == FEM_H8 ? fem_hex_points(body->options.quadrature, points, values) : 1;
+    hex_point       points[27];
+    double          values[27][8], smallest = INFINITY;
+    int             count = mesh->type == FEM_H8 ? fem_hex_points(body->options.quadrature, points, values) : 1;
     for (int e = 0; e < mesh->element_count; e++) {
         const int *v = mesh->elements + (size_t)e * (size_t)body->width;
         for (int p = 0; p < count; p++) {

@@ -1,6 +1,7 @@
-// The insides of a body: elements in groups of 8 that share a material, in the order of a space-filling curve, and groups
-// in chunks that are coloured so that chunks of one colour share no vertex. Workers take the chunks of one colour at a
-// time: no two write to one vertex at once, and every sum has a fixed order, whatever the number of threads.
+// The insides of a body: elements in groups of 8 that share a material, in the order of a space-filling curve, and
+// groups in chunks that are coloured so that chunks of one colour share no vertex. Workers take the chunks of one
+// colour at a time: no two write to one vertex at once, and every sum has a fixed order, whatever the number of
+// threads.
 #ifndef LIMBER_BODY_INTERNAL_H
 #define LIMBER_BODY_INTERNAL_H
 
@@ -13,9 +14,9 @@ static inline int pair_index(int a, int b, int width) { return a * width - a * (
 
 // Constant part of a group. Lanes past `count` repeat the last element and are never scattered.
 typedef struct element_group {
-    int count;           // elements in it: 1 .. 8
-    int material;        // index into constants
-    int element[LANES];  // of the mesh
+    int count;          // elements in it: 1 .. 8
+    int material;       // index into constants
+    int element[LANES]; // of the mesh
 } element_group;
 
 struct fem_body {
@@ -27,16 +28,16 @@ struct fem_body {
     int                     pairs;     // T4_BLOCKS or H8_BLOCKS
     int                     group_count;
     element_group          *groups;
-    int                    *vertices; // group x width x LANES; those of a T4 are ascending, so that a < b is row < column
-    int                    *blocks;   // group x pairs x LANES: block of the pair in the pattern; ~block when transposed
-    double                 *gradients; // T4: group x 9 x LANES, gradients of the shape functions of vertices 1, 2, 3
-    double                 *volumes;   // T4: group x LANES, 0 in unused lanes
-    int                     chunk_count, chunk_groups; // groups in a chunk
-    int                    *chunk_order;  // chunks sorted by colour
-    int                     colour_count; // the last may be one whose chunks must run one after the other
-    int                     colour_start[MOST_COLOURS + 1];
-    bool                    last_colour_serial;
-    double                 *chunk_energy; // chunk_count
+    int    *vertices;  // group x width x LANES; those of a T4 are ascending, so that a < b is row < column
+    int    *blocks;    // group x pairs x LANES: block of the pair in the pattern; ~block when transposed
+    double *gradients; // T4: group x 9 x LANES, gradients of the shape functions of vertices 1, 2, 3
+    double *volumes;   // T4: group x LANES, 0 in unused lanes
+    int     chunk_count, chunk_groups; // groups in a chunk
+    int    *chunk_order;               // chunks sorted by colour
+    int     colour_count;              // the last may be one whose chunks must run one after the other
+    int     colour_start[MOST_COLOURS + 1];
+    bool    last_colour_serial;
+    double *chunk_energy; // chunk_count
 };
 
 static inline int chunk_end(const struct fem_body *body, int chunk) { // first group behind it

@@ -29,8 +29,8 @@ static void field_gradient(double H[9], const double *field, const int *v, int w
 static void plain_point(const element_work *w, const int *v, const fem_material_constants *c, double g[8][3],
                         double weight, double *energy) {
     const fem_body *body = w->body;
-    int width = body->width;
-    double F[9], A[9], B[9], P[9], D[81], W;
+    int             width = body->width;
+    double          F[9], A[9], B[9], P[9], D[81], W;
     field_gradient(F, w->u, v, width, g);
     for (int i = 0; i < 3; i++) F[4 * i] += 1;
     if (w->second) {
@@ -61,12 +61,12 @@ static void plain_point(const element_work *w, const int *v, const fem_material_
 void fem_element_plain(const element_work *w, int chunk) {
     const fem_body *body = w->body;
     const fem_mesh *mesh = body->mesh;
-    double energy = 0, g[8][3], values[27][8];
-    hex_point points[27];
-    int point_count = body->width == 8 ? fem_hex_points(body->options.quadrature, points, values) : 1;
+    double          energy = 0, g[8][3], values[27][8];
+    hex_point       points[27];
+    int             point_count = body->width == 8 ? fem_hex_points(body->options.quadrature, points, values) : 1;
     for (int group = chunk * body->chunk_groups; group < chunk_end(body, chunk); group++)
         for (int lane = 0; lane < body->groups[group].count; lane++) {
-            int e = body->groups[group].element[lane];
+            int        e = body->groups[group].element[lane];
             const int *v = mesh->elements + (size_t)e * (size_t)body->width;
             for (int p = 0; p < point_count; p++) {
                 double weight = gradients(mesh, v, body->width, &points[p], g);

@@ -9,8 +9,8 @@
 
 double dense_dot(int n, const double *x, const double *y) { return cblas_ddot(n, x, 1, y, 1); }
 double dense_norm(int n, const double *x) { return cblas_dnrm2(n, x, 1); }
-void dense_axpy(int n, double alpha, const double *x, double *y) { cblas_daxpy(n, alpha, x, 1, y, 1); }
-void dense_scale(int n, double alpha, double *x) { cblas_dscal(n, alpha, x, 1); }
+void   dense_axpy(int n, double alpha, const double *x, double *y) { cblas_daxpy(n, alpha, x, 1, y, 1); }
+void   dense_scale(int n, double alpha, double *x) { cblas_dscal(n, alpha, x, 1); }
 
 void dense_gemv_set(int m, int n, double alpha, const double *A, const double *x, double *y) {
     cblas_dgemv(CblasColMajor, CblasNoTrans, m, n, alpha, A, m, x, 1, 0, y, 1);
@@ -42,13 +42,13 @@ void dense_cholesky_solve(int n, const double *L, int columns, double *B) {
 
 // LAPACK's divide and conquer needs work space: asked for first, then taken from our memory.
 fem_status dense_symmetric_eigen(int n, double *A, double *eigenvalues) {
-    double size = 0;
+    double     size = 0;
     lapack_int isize = 0;
     if (n == 0) return FEM_OK;
     LAPACKE_dsyevd_work(LAPACK_COL_MAJOR, 'V', 'U', n, A, n, eigenvalues, &size, -1, &isize, -1);
-    double *work = fem_alloc((size_t)size, sizeof *work);
+    double     *work = fem_alloc((size_t)size, sizeof *work);
     lapack_int *iwork = fem_alloc((size_t)isize, sizeof *iwork);
-    fem_status status = FEM_OK;
+    fem_status  status = FEM_OK;
     if (!work || !iwork)
         status = fem_fail(FEM_NO_MEMORY, "no memory for the eigenvalues of a %d x %d matrix", n, n);
     else if (LAPACKE_dsyevd_work(LAPACK_COL_MAJOR, 'V', 'U', n, A, n, eigenvalues, work, (lapack_int)size, iwork,
@@ -60,13 +60,13 @@ fem_status dense_symmetric_eigen(int n, double *A, double *eigenvalues) {
 }
 
 fem_status dense_generalized_eigen(int n, double *A, double *B, double *eigenvalues) {
-    double size = 0;
+    double     size = 0;
     lapack_int isize = 0;
     if (n == 0) return FEM_OK;
     LAPACKE_dsygvd_work(LAPACK_COL_MAJOR, 1, 'V', 'U', n, A, n, B, n, eigenvalues, &size, -1, &isize, -1);
-    double *work = fem_alloc((size_t)size, sizeof *work);
+    double     *work = fem_alloc((size_t)size, sizeof *work);
     lapack_int *iwork = fem_alloc((size_t)isize, sizeof *iwork);
-    fem_status status = FEM_OK;
+    fem_status  status = FEM_OK;
     if (!work || !iwork) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for the eigenvalues of a %d x %d matrix", n, n);
     } else {
@@ -85,7 +85,7 @@ fem_status dense_generalized_eigen(int n, double *A, double *B, double *eigenval
 fem_status dense_svd(int m, int n, double *A, double *singular, double *Vt) {
     if (m == 0 || n == 0) return FEM_OK;
     double size = 0;
-    int ldv = Vt ? n : 1;
+    int    ldv = Vt ? n : 1;
     LAPACKE_dgesvd_work(LAPACK_COL_MAJOR, 'N', Vt ? 'A' : 'N', m, n, A, m, singular, NULL, 1, Vt, ldv, &size, -1);
     double *work = fem_alloc((size_t)size, sizeof *work);
     if (!work) return fem_fail(FEM_NO_MEMORY, "no memory for the singular values of a %d x %d matrix", m, n);

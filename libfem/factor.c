@@ -12,15 +12,15 @@
 enum { MOST_COLUMNS = 32 }; // right-hand sides solved together: more gain nothing and cost memory
 
 struct fem_factor {
-    cholmod_common common;
-    cholmod_sparse *A; // lower half without the fixed dofs, values of the latest factorisation
-    cholmod_factor *L;
-    cholmod_dense *X, *Y, *E, *B; // solution, work space and right-hand sides, kept between solves
-    int n;                        // vertices
-    long *dof;                    // 3n: column of a degree of freedom, -1 for a fixed one
-    long *column;                 // free_dofs: degree of freedom of a column
-    long *permutation;
-    bool factorised;
+    cholmod_common    common;
+    cholmod_sparse   *A; // lower half without the fixed dofs, values of the latest factorisation
+    cholmod_factor   *L;
+    cholmod_dense    *X, *Y, *E, *B; // solution, work space and right-hand sides, kept between solves
+    int               n;             // vertices
+    long             *dof;           // 3n: column of a degree of freedom, -1 for a fixed one
+    long             *column;        // free_dofs: degree of freedom of a column
+    long             *permutation;
+    bool              factorised;
     fem_factor_report report;
 };
 
@@ -39,14 +39,14 @@ static fem_status cholmod_failure(const cholmod_common *common, const char *what
 // Order of the free columns: METIS on the vertices that have a free dof, each followed by its dofs.
 static fem_status order_columns(fem_factor *f, const fem_sparse *A) {
     fem_status status = FEM_OK;
-    int *number = fem_alloc((size_t)A->n, sizeof *number); // vertex -> graph vertex or -1
-    int *vertex = fem_alloc((size_t)A->n, sizeof *vertex); // and back
-    int *start = fem_calloc((size_t)A->n + 2, sizeof *start), *adjacent = NULL, *order = NULL;
-    int count = 0;
+    int       *number = fem_alloc((size_t)A->n, sizeof *number); // vertex -> graph vertex or -1
+    int       *vertex = fem_alloc((size_t)A->n, sizeof *vertex); // and back
+    int       *start = fem_calloc((size_t)A->n + 2, sizeof *start), *adjacent = NULL, *order = NULL;
+    int        count = 0;
     if (!number || !vertex || !start) goto no_memory;
     for (int v = 0; v < A->n; v++) {
         const long *d = f->dof + 3 * (size_t)v;
-        bool free_vertex = d[0] >= 0 || d[1] >= 0 || d[2] >= 0;
+        bool        free_vertex = d[0] >= 0 || d[1] >= 0 || d[2] >= 0;
         number[v] = free_vertex ? count : -1;
         if (free_vertex) vertex[count++] = v;
     }
@@ -87,7 +87,7 @@ static void fill_columns(const fem_factor *f, const fem_sparse *A, long *start, 
             if (start) start[column] = next;
             column++;
             for (int k = A->row_start[i]; k < A->row_start[i + 1]; k++) {
-                const long *d = f->dof + 3 * (size_t)A->column[k];
+                const long   *d = f->dof + 3 * (size_t)A->column[k];
                 const double *block = A->value + 9 * (size_t)k + 3 * c;
                 for (int e = k == A->row_start[i] ? c : 0; e < 3; e++) {
                     if (d[e] < 0) continue;
@@ -114,7 +114,7 @@ static long count_entries(const fem_factor *f, const fem_sparse *A) {
 }
 
 fem_status fem_factor_create(fem_factor **factor, const fem_sparse *pattern, const unsigned char *fixed) {
-    fem_status status = FEM_OK;
+    fem_status  status = FEM_OK;
     fem_factor *f = fem_calloc(1, sizeof *f);
     if (!f) return fem_fail(FEM_NO_MEMORY, "no memory for a factor");
     if (!cholmod_l_start(&f->common)) {
@@ -191,7 +191,7 @@ void fem_factor_destroy(fem_factor *f) {
 
 fem_status fem_factor_factorise(fem_factor *f, const fem_sparse *A) {
     cholmod_common *cm = &f->common;
-    double begin = fem_seconds();
+    double          begin = fem_seconds();
     f->factorised = false;
     fill_columns(f, A, NULL, NULL, f->A->x);
     if (!cholmod_l_factorize(f->A, f->L, cm) && cm->status != CHOLMOD_NOT_POSDEF)
@@ -213,7 +213,7 @@ fem_status fem_factor_factorise(fem_factor *f, const fem_sparse *A) {
 
 fem_status fem_factor_solve(fem_factor *f, int columns, const double *B, double *X) {
     cholmod_common *cm = &f->common;
-    size_t n = 3 * (size_t)f->n, m = (size_t)f->report.free_dofs;
+    size_t          n = 3 * (size_t)f->n, m = (size_t)f->report.free_dofs;
     if (!f->factorised) return fem_fail(FEM_BAD_INPUT, "a solve was asked of a factor that holds no factorisation");
     for (int first = 0; first < columns; first += MOST_COLUMNS) {
         size_t count = (size_t)(columns - first < MOST_COLUMNS ? columns - first : MOST_COLUMNS);

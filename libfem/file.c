@@ -39,7 +39,7 @@ bool fem_path_ends(const char *path, const char *ending) {
     return length > tail && memcmp(path + length - tail, ending, tail) == 0;
 }
 
-// ---- reading -----------------------------------------------------------------------------------------------------
+// ---- reading ---------------------------------------------------------------------------------------------------
 
 // Bytes as they are on the disk, with a zero byte behind them.
 static fem_status read_bytes(char **bytes, size_t *size, const char *path, size_t limit) {
@@ -164,7 +164,7 @@ fem_status fem_file_read(char **text, size_t *size, const char *path) {
     return fem_file_read_at_most(text, size, path, largest_file);
 }
 
-// ---- writing -----------------------------------------------------------------------------------------------------
+// ---- writing ---------------------------------------------------------------------------------------------------
 
 struct fem_file {
     char      *path, *temporary;

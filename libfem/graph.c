@@ -17,11 +17,11 @@ fem_status fem_graph_order(int n, const int *start, const int *adjacent, int *or
         return FEM_OK;
     }
     fem_status status = FEM_OK;
-    idx_t options[METIS_NOPTIONS];
-    idx_t *xadj = fem_copy(start, (size_t)n + 1, sizeof *xadj); // METIS takes them non-const and may reorder
-    idx_t *adjncy = fem_copy(adjacent, (size_t)start[n], sizeof *adjncy);
-    idx_t *inverse = fem_alloc((size_t)n, sizeof *inverse);
-    idx_t vertices = n;
+    idx_t      options[METIS_NOPTIONS];
+    idx_t     *xadj = fem_copy(start, (size_t)n + 1, sizeof *xadj); // METIS takes them non-const and may reorder
+    idx_t     *adjncy = fem_copy(adjacent, (size_t)start[n], sizeof *adjncy);
+    idx_t     *inverse = fem_alloc((size_t)n, sizeof *inverse);
+    idx_t      vertices = n;
     if (!xadj || !adjncy || !inverse) {
         status = fem_fail(FEM_NO_MEMORY, "no memory to order a graph of %d vertices", n);
         goto done;

@@ -14,7 +14,7 @@
 #define JOIN(a, b)  JOIN2(a, b)
 
 typedef double real __attribute__((vector_size(64)));
-typedef long mask __attribute__((vector_size(64)));
+typedef long   mask __attribute__((vector_size(64)));
 
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
@@ -83,9 +83,9 @@ static inline void transpose(real x[LANES]) {
     UNROLL for (int i = 0; i < 8; i++) x[i] = y[i];
 }
 
-// Adds the blocks of all lanes. The first eight entries of a block go as one vector: the eight lanes' are transposed first.
-// Lanes are the outer loop: neighbouring elements share blocks, and a sum that follows at once on a sum into the same
-// place would wait for it.
+// Adds the blocks of all lanes. The first eight entries of a block go as one vector: the eight lanes' are transposed
+// first. Lanes are the outer loop: neighbouring elements share blocks, and a sum that follows at once on a sum into the
+// same place would wait for it.
 static inline void scatter_blocks(double *values, real *K, const int *blocks, int pairs, int count) {
     for (int pair = 0; pair < pairs; pair++) transpose(K + 9 * pair);
     for (int lane = 0; lane < count; lane++)
@@ -94,7 +94,8 @@ static inline void scatter_blocks(double *values, real *K, const int *blocks, in
             int         block = blocks[pair * LANES + lane];
             double     *p = values + 9 * (size_t)(block < 0 ? ~block : block);
             real        added = k[lane];
-            if (block < 0) added = __builtin_shufflevector(added, added, 0, 3, 6, 1, 4, 7, 2, 5); // the transposed block
+            if (block < 0)
+                added = __builtin_shufflevector(added, added, 0, 3, 6, 1, 4, 7, 2, 5); // the transposed block
             real   sum = load(p) + added;
             double last = p[8] + k[8][lane]; // both loads before the stores, or the second waits for the first
             memcpy(p, &sum, sizeof sum);
@@ -143,8 +144,8 @@ static inline void tet_blocks_stvk(real K[9 * T4_BLOCKS], const fem_material_con
         UNROLL for (int i = 0; i < 3; i++) l[i] = lambda * y[3 * a + i], m[i] = mu * y[3 * a + i];
         UNROLL for (int b = a; b < 3; b++) {
             real *k = K + 9 * pair_index(a + 1, b + 1, 4);
-            real stress = g[3 * a] * t[3 * b] + g[3 * a + 1] * t[3 * b + 1] + g[3 * a + 2] * t[3 * b + 2];
-            real gg = mu * (g[3 * a] * g[3 * b] + g[3 * a + 1] * g[3 * b + 1] + g[3 * a + 2] * g[3 * b + 2]);
+            real  stress = g[3 * a] * t[3 * b] + g[3 * a + 1] * t[3 * b + 1] + g[3 * a + 2] * t[3 * b + 2];
+            real  gg = mu * (g[3 * a] * g[3 * b] + g[3 * a + 1] * g[3 * b + 1] + g[3 * a + 2] * g[3 * b + 2]);
             UNROLL for (int i = 0; i < 3; i++) UNROLL for (int j = 0; j < 3; j++) {
                 real x = l[i] * y[3 * b + j] + y[3 * b + i] * m[j] + gg * B[3 * i + j];
                 k[3 * i + j] = i == j ? x + stress : x;
@@ -184,11 +185,11 @@ static inline void tet_complete_blocks(real K[9 * T4_BLOCKS]) {
 }
 
 static void tet_group(const element_work *w, int group, double *energy) {
-    const fem_body *body = w->body;
-    const element_group *info = &body->groups[group];
+    const fem_body               *body = w->body;
+    const element_group          *info = &body->groups[group];
     const fem_material_constants *c = &body->constants[info->material];
-    const int *vertices = body->vertices + (size_t)group * 4 * LANES;
-    real g[9], x[12], H[9], P[9], f[12], volume = load(body->volumes + (size_t)group * LANES);
+    const int                    *vertices = body->vertices + (size_t)group * 4 * LANES;
+    real                          g[9], x[12], H[9], P[9], f[12], volume = load(body->volumes + (size_t)group * LANES);
     for (int i = 0; i < 9; i++) g[i] = load(body->gradients + ((size_t)group * 9 + (size_t)i) * LANES);
     gather(x, w->u, vertices, 4);
     tet_gradient(H, x, g);
@@ -274,11 +275,11 @@ static inline void hex_add_blocks(real K[9 * H8_BLOCKS], const real D[81], const
 }
 
 static void hex_group(const element_work *w, int group, const hex_point *points, int point_count, double *energy) {
-    const fem_body *body = w->body;
-    const element_group *info = &body->groups[group];
+    const fem_body               *body = w->body;
+    const element_group          *info = &body->groups[group];
     const fem_material_constants *c = &body->constants[info->material];
-    const int *vertices = body->vertices + (size_t)group * 8 * LANES;
-    real X[24], u[24], a[24], b[24], f[24], K[9 * H8_BLOCKS], total = real_set(0);
+    const int                    *vertices = body->vertices + (size_t)group * 8 * LANES;
+    real                          X[24], u[24], a[24], b[24], f[24], K[9 * H8_BLOCKS], total = real_set(0);
     gather(X, body->mesh->vertices, vertices, 8);
     gather(u, w->u, vertices, 8);
     if (w->second) gather(a, w->a, vertices, 8), gather(b, w->b, vertices, 8);
@@ -310,9 +311,9 @@ static void hex_group(const element_work *w, int group, const hex_point *points,
 
 void JOIN(fem_element_kernel, SIMD_SUFFIX)(const element_work *work, int chunk) {
     const fem_body *body = work->body;
-    double energy = 0;
-    hex_point points[27];
-    double values[27][8];
+    double          energy = 0;
+    hex_point       points[27];
+    double          values[27][8];
     int point_count = body->mesh->type == FEM_H8 ? fem_hex_points(body->options.quadrature, points, values) : 0;
     for (int group = chunk * body->chunk_groups; group < chunk_end(body, chunk); group++) {
         if (body->mesh->type == FEM_T4)

@@ -11,7 +11,7 @@
 // OpenBLAS's own functions; its cblas.h is included in dense.c only.
 char *openblas_get_corename(void);
 char *openblas_get_config(void);
-void openblas_set_num_threads(int threads);
+void  openblas_set_num_threads(int threads);
 
 static fem_simd widest_simd(void) {
 #if defined(__x86_64__)
@@ -29,7 +29,7 @@ static const char *const simd_names[] = {"baseline", "avx2", "avx512"};
 const char *fem_simd_name(fem_simd level) { return simd_names[level]; }
 
 fem_simd fem_simd_level(void) {
-    fem_simd level = widest_simd();
+    fem_simd    level = widest_simd();
     const char *wish = getenv("LIMBER_SIMD");
     for (fem_simd i = FEM_SIMD_BASELINE; wish && i < level; i++)
         if (strcmp(wish, simd_names[i]) == 0) level = i;
@@ -63,8 +63,8 @@ void fem_machine_correct_blas(char **argv) {
 // File of the shared object that gives the program this symbol.
 static void file_of_symbol(char path[256], const char *symbol) {
     Dl_info info;
-    void *address = dlsym(RTLD_DEFAULT, symbol);
-    char resolved[PATH_MAX];
+    void   *address = dlsym(RTLD_DEFAULT, symbol);
+    char    resolved[PATH_MAX];
     if (address && dladdr(address, &info) && info.dli_fname && realpath(info.dli_fname, resolved))
         snprintf(path, 256, "%.255s", resolved);
     else

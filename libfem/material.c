@@ -54,7 +54,7 @@ static fem_status check_positive(const fem_material *m, const char *field, doubl
 static fem_status check_orthotropic(const fem_material *m) {
     static const char *const young[] = {"E1", "E2", "E3"}, *const shear[] = {"G12", "G23", "G31"};
     static const char *const poisson[] = {"nu12", "nu23", "nu31"};
-    fem_status status = FEM_OK;
+    fem_status               status = FEM_OK;
     for (int i = 0; i < 3; i++) {
         FEM_TRY(check_positive(m, young[i], m->young3[i]));
         FEM_TRY(check_positive(m, shear[i], m->shear3[i]));
@@ -137,7 +137,7 @@ static void rotate_elasticity(const fem_material *m, double C[36]) {
     const double *R = m->frame;
     for (int v = 0; v < 6; v++)
         for (int w = 0; w < 6; w++) {
-            int i = voigt[v][0], j = voigt[v][1], k = voigt[w][0], l = voigt[w][1];
+            int    i = voigt[v][0], j = voigt[v][1], k = voigt[w][0], l = voigt[w][1];
             double sum = 0;
             for (int abcd = 0; abcd < 81; abcd++) {
                 int a = abcd / 27, b = abcd / 9 % 3, c = abcd / 3 % 3, d = abcd % 3;
@@ -165,7 +165,7 @@ void fem_material_prepare(fem_material_constants *c, const fem_material *m) {
 
 // ---- evaluation at one point: the formulas with real = double ------------------------------------------------------
 
-typedef double real;
+typedef double     real;
 static inline real real_set(double x) { return x; }
 static inline real real_log1p(real x) { return log1p(x); }
 static inline real real_inverse_cbrt(real x) { return 1 / cbrt(x); }

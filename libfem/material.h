@@ -17,13 +17,13 @@ typedef enum fem_material_kind {
 typedef struct fem_material {
     char              name[64];
     fem_material_kind kind;
-    double            density;        // kg/m^3
-    double            young, poisson; // linear, StVK, Neo-Hookean: Pa, -
-    double            young3[3];      // orthotropic: E1 E2 E3, Pa
-    double            poisson3[3];    // orthotropic: nu12 nu23 nu31
-    double            shear3[3];      // orthotropic: G12 G23 G31, Pa
-    double            frame[9];       // orthotropic: columns are the material axes in body axes (a rotation)
-    double            mu01, mu10, v1; // Mooney-Rivlin, Pa
+    double            density;         // kg/m^3
+    double            young, poisson;  // linear, StVK, Neo-Hookean: Pa, -
+    double            young3[3];       // orthotropic: E1 E2 E3, Pa
+    double            poisson3[3];     // orthotropic: nu12 nu23 nu31
+    double            shear3[3];       // orthotropic: G12 G23 G31, Pa
+    double            frame[9];        // orthotropic: columns are the material axes in body axes (a rotation)
+    double            mu01, mu10, v1;  // Mooney-Rivlin, Pa
     double            mu, chain, bulk; // Arruda-Boyce: Pa, N (links of a chain), Pa
     // Below this J = det F, what depends on J alone in the last three materials goes on as its second-order Taylor
     // polynomial, so that inverted elements keep finite energy, force and stiffness. (0, 1).
@@ -34,7 +34,7 @@ typedef struct fem_material {
 fem_material fem_material_default(void);
 // FEM_BAD_INPUT names the field, its value and the rule.
 fem_status  fem_material_check(const fem_material *material);
-const char *fem_material_kind_name(fem_material_kind kind);                          // "stvk", "mooney-rivlin", ...
+const char *fem_material_kind_name(fem_material_kind kind);                         // "stvk", "mooney-rivlin", ...
 bool        fem_material_kind_from_name(fem_material_kind *kind, const char *name); // false when unknown
 
 // What the formulas need, worked out once. `C` is the 6x6 elasticity in body axes, order xx yy zz xy yz zx with

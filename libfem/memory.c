@@ -10,9 +10,9 @@
 
 enum { HEADER = 64, HUGE_PAGE = 2 << 20 };
 
-static atomic_long blocks;
+static atomic_long   blocks;
 static atomic_size_t bytes, peak;
-static atomic_long allowed = -1; // allocations until the hook fails; negative: it is off
+static atomic_long   allowed = -1; // allocations until the hook fails; negative: it is off
 
 static bool hook_fails(void) {
     long left = atomic_load(&allowed);
@@ -24,7 +24,7 @@ static bool hook_fails(void) {
 
 void fem_memory_fail_after(long count) { atomic_store(&allowed, count); }
 
-long fem_memory_blocks(void) { return atomic_load(&blocks); }
+long   fem_memory_blocks(void) { return atomic_load(&blocks); }
 size_t fem_memory_bytes(void) { return atomic_load(&bytes); }
 size_t fem_memory_peak(void) { return atomic_load(&peak); }
 

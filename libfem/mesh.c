@@ -41,12 +41,12 @@ static fem_status copy_sets(int *count, fem_set **copies, int set_count, const f
 
 fem_status fem_mesh_copy(fem_mesh *copy, const fem_mesh *mesh) {
     fem_status status = FEM_OK;
-    fem_mesh m = {.type = mesh->type,
-                  .vertex_count = mesh->vertex_count,
-                  .element_count = mesh->element_count,
-                  .material_count = mesh->material_count,
-                  .file_base = mesh->file_base};
-    size_t corners = (size_t)mesh->element_count * (size_t)fem_element_vertices(mesh->type);
+    fem_mesh   m = {.type = mesh->type,
+                    .vertex_count = mesh->vertex_count,
+                    .element_count = mesh->element_count,
+                    .material_count = mesh->material_count,
+                    .file_base = mesh->file_base};
+    size_t     corners = (size_t)mesh->element_count * (size_t)fem_element_vertices(mesh->type);
     m.vertices = fem_copy(mesh->vertices, 3 * (size_t)mesh->vertex_count, sizeof *m.vertices);
     m.elements = fem_copy(mesh->elements, corners, sizeof *m.elements);
     m.region = fem_copy(mesh->region, (size_t)mesh->element_count, sizeof *m.region);
@@ -109,7 +109,7 @@ static int compare_ints(const void *a, const void *b) {
 static fem_status add_set(int *set_count, fem_set **sets, const char *kind, int limit, int file_base, const char *name,
                           int count, const int *items) {
     fem_status status = FEM_OK;
-    fem_set set = {0};
+    fem_set    set = {0};
     for (int i = 0; i < *set_count; i++)
         if (strcmp((*sets)[i].name, name) == 0)
             return fem_fail(FEM_BAD_INPUT, "%s set \"%s\" is defined twice", kind, name);
@@ -178,7 +178,7 @@ fem_status fem_mesh_set_material(fem_mesh *mesh, const fem_material *material) {
 static double smallest_corner(const fem_mesh *mesh, const int *v) {
     static const int edges[8][3] = {{1, 3, 4}, {2, 0, 5}, {3, 1, 6}, {0, 2, 7},
                                     {7, 5, 0}, {4, 6, 1}, {5, 7, 2}, {6, 4, 3}};
-    double smallest = INFINITY;
+    double           smallest = INFINITY;
     for (int c = 0; c < 8; c++) {
         double J[9];
         for (int k = 0; k < 3; k++)

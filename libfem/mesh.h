@@ -25,14 +25,14 @@ typedef struct fem_region {
 // Vertex order of an H8: (0,0,0) (1,0,0) (1,1,0) (0,1,0), then the same at z = 1. T4: positive volume, that is
 // (x1-x0) . ((x2-x0) x (x3-x0)) > 0. All indices are 0-based, whatever the file said.
 typedef struct fem_mesh {
-    fem_element type;
-    int         vertex_count;
-    double     *vertices; // 3 per vertex
-    int         element_count;
-    int        *elements; // 4 or 8 per element
-    int        *region;   // per element: index into regions
-    int         region_count;
-    fem_region *regions;
+    fem_element   type;
+    int           vertex_count;
+    double       *vertices; // 3 per vertex
+    int           element_count;
+    int          *elements; // 4 or 8 per element
+    int          *region;   // per element: index into regions
+    int           region_count;
+    fem_region   *regions;
     int           material_count;
     fem_material *materials;
     int           vertex_set_count;
@@ -57,9 +57,9 @@ typedef struct fem_surface {
 void       fem_mesh_destroy(fem_mesh *mesh); // leaves it empty
 fem_status fem_mesh_copy(fem_mesh *copy, const fem_mesh *mesh);
 // Allocates vertices, elements and region (all 0), one region "all" with one default material.
-fem_status fem_mesh_allocate(fem_mesh *mesh, fem_element type, int vertex_count, int element_count);
-fem_status fem_mesh_add_vertex_set(fem_mesh *mesh, const char *name, int count, const int *items);  // sorts, checks
-fem_status fem_mesh_add_element_set(fem_mesh *mesh, const char *name, int count, const int *items); // sorts, checks
+fem_status     fem_mesh_allocate(fem_mesh *mesh, fem_element type, int vertex_count, int element_count);
+fem_status     fem_mesh_add_vertex_set(fem_mesh *mesh, const char *name, int count, const int *items);  // sorts, checks
+fem_status     fem_mesh_add_element_set(fem_mesh *mesh, const char *name, int count, const int *items); // sorts, checks
 const fem_set *fem_mesh_vertex_set(const fem_mesh *mesh, const char *name); // NULL when there is none of that name
 const fem_set *fem_mesh_element_set(const fem_mesh *mesh, const char *name);
 int            fem_mesh_region_index(const fem_mesh *mesh, const char *name); // -1 when there is none
@@ -74,8 +74,8 @@ fem_status fem_mesh_check(const fem_mesh *mesh);
 // By the ending of the name: .veg, .node or .ele (the pair), .vtu; readers end with fem_mesh_check.
 fem_status fem_mesh_read(fem_mesh *mesh, const char *path);
 fem_status fem_mesh_write(const fem_mesh *mesh, const char *path); // .veg, .node/.ele, .vtu, or .obj (the surface)
-// A list of vertices, Vega's .bou (1-based, commas, blanks or newlines) in the mesh's own base: file_base is subtracted,
-// the range is checked, the result is ascending without repeats.
+// A list of vertices, Vega's .bou (1-based, commas, blanks or newlines) in the mesh's own base: file_base is
+// subtracted, the range is checked, the result is ascending without repeats.
 fem_status fem_vertex_list_read(int **items, int *count, const char *path, int file_base, int vertex_count);
 fem_status fem_vertex_list_write(const char *path, int count, const int *items, int file_base);
 fem_status fem_surface_read(fem_surface *surface, const char *path); // .obj; polygons become fans
@@ -97,11 +97,11 @@ fem_status fem_mesh_write_vtu(const fem_mesh *mesh, const char *path, const doub
 fem_status fem_file_read(char **text, size_t *size, const char *path);
 // Files are written under a temporary name and renamed when complete: nothing is ever half written.
 typedef struct fem_file fem_file;
-fem_status fem_file_create(fem_file **file, const char *path); // .gz packs
-void       fem_file_print(fem_file *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void       fem_file_put(fem_file *file, const void *bytes, size_t size);
-fem_status fem_file_commit(fem_file *file);  // reports any failure since creation; closes and renames
-void       fem_file_abandon(fem_file *file); // closes and removes; accepts NULL
+fem_status              fem_file_create(fem_file **file, const char *path); // .gz packs
+void                    fem_file_print(fem_file *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void                    fem_file_put(fem_file *file, const void *bytes, size_t size);
+fem_status              fem_file_commit(fem_file *file);  // reports any failure since creation; closes and renames
+void                    fem_file_abandon(fem_file *file); // closes and removes; accepts NULL
 
 // ---- generators (generate_*.c) ---------------------------------------------------------------------------------
 
@@ -116,8 +116,9 @@ fem_status fem_generate_box(fem_mesh *mesh, fem_element type, const double low[3
 
 // Tube (solid, round) swept along a polyline with a radius at every point. `rings` cells from the axis to the surface,
 // `segment` the wanted cell length along the axis (0: as long as a cell is wide). Between two points the tube is a
-// cylinder or cone; at a bend the two meet in a mitre, which must leave room on the inner side and be below 150 degrees.
-// Sections do not twist (parallel transport). Vertex sets "root", "tip" (first and last section), "surface" (the side).
+// cylinder or cone; at a bend the two meet in a mitre, which must leave room on the inner side and be below 150
+// degrees. Sections do not twist (parallel transport). Vertex sets "root", "tip" (first and last section), "surface"
+// (the side).
 typedef struct fem_tube {
     int           points;
     const double *centre; // 3 per point
@@ -130,10 +131,11 @@ fem_status fem_generate_tube(fem_mesh *mesh, fem_element type, const fem_tube *t
 // Leaf: a thin plate around the xy plane. The petiole (stalk) starts at the origin and runs along +x for petiole_length
 // with a constant width; the blade goes on for `length`. At s = 0..1 along the blade it is
 //     w(s) = e + (width - e) sin(pi s),    e = base for s < 1/2, 0.15 width for s > 1/2
-// wide, so its tip is blunt. Without a petiole the base is 0.4 width. With one, the petiole continues an even number p of
-// the n columns of the blade and the base is n/p petiole widths: the most that is not above 0.4 width, or one.
+// wide, so its tip is blunt. Without a petiole the base is 0.4 width. With one, the petiole continues an even number p
+// of the n columns of the blade and the base is n/p petiole widths: the most that is not above 0.4 width, or one.
 // `cells` along the blade; the columns make them about square where it is widest.
-// Vertex sets "root" (the end at the origin), "tip", "bottom" and "top" (low and high z); regions "blade" and "petiole".
+// Vertex sets "root" (the end at the origin), "tip", "bottom" and "top" (low and high z); regions "blade" and
+// "petiole".
 typedef struct fem_leaf {
     double length, width, thickness;
     double petiole_length, petiole_width; // a length of 0 makes a plate without petiole, rooted at its edge
@@ -146,23 +148,24 @@ fem_status fem_generate_leaf(fem_mesh *mesh, fem_element type, const fem_leaf *l
 // the flat corner that a cube pressed into a ball would have. Vertex sets "surface", and "x0" .. "z1": its six patches.
 fem_status fem_generate_sphere(fem_mesh *mesh, fem_element type, const double centre[3], double radius, int cells);
 
-// Branching body: the union of pieces on one voxel grid, conforming. A voxel belongs to the first piece that contains its
-// centre; each piece is a region with its name. The grid is centred on the bounding box of the pieces, so a box whose
-// sides are whole numbers of voxels is exact. Where voxels meet only along an edge or at a corner one more is filled, so
-// that the body has no hinges and its surface is a manifold. Refused: pieces without a name or with another's, pieces
-// without a voxel of their own, and what is not connected with the first piece.
-// Vertex sets "x0" .. "z1": the vertices on the extreme planes of the body.
+// Branching body: the union of pieces on one voxel grid, conforming. A voxel belongs to the first piece that contains
+// its centre; each piece is a region with its name. The grid is centred on the bounding box of the pieces, so a box
+// whose sides are whole numbers of voxels is exact. Where voxels meet only along an edge or at a corner one more is
+// filled, so that the body has no hinges and its surface is a manifold. Refused: pieces without a name or with
+// another's, pieces without a voxel of their own, and what is not connected with the first piece. Vertex sets "x0" ..
+// "z1": the vertices on the extreme planes of the body.
 typedef enum fem_piece_shape { FEM_CAPSULE, FEM_BOX, FEM_BALL } fem_piece_shape;
 typedef struct fem_piece {
     const char     *name;
     fem_piece_shape shape;
-    double          a[3], b[3]; // capsule: ends of its axis; box: opposite corners; ball: a is the centre
+    double          a[3], b[3];         // capsule: ends of its axis; box: opposite corners; ball: a is the centre
     double          radius_a, radius_b; // capsule: radius at each end, the hull of two balls; ball: radius_a
 } fem_piece;
 fem_status fem_generate_pieces(fem_mesh *mesh, fem_element type, int count, const fem_piece *pieces, double voxel);
 
 // Six tetrahedra for every hexahedron (6e .. 6e+5 for e), conforming, on the same vertices; regions, materials and sets
-// survive. `mesh` may be `hexahedra` itself. Volumes are positive where no hexahedron is very distorted: fem_mesh_check.
+// survive. `mesh` may be `hexahedra` itself. Volumes are positive where no hexahedron is very distorted:
+// fem_mesh_check.
 fem_status fem_mesh_split_hexahedra(fem_mesh *mesh, const fem_mesh *hexahedra);
 
 // ---- topology (topology.c, quality.c, embed.c) -------------------------------------------------------------------
@@ -174,7 +177,8 @@ fem_status fem_mesh_split_hexahedra(fem_mesh *mesh, const fem_mesh *hexahedra);
 // arrays are allocated. A face of three elements is an error, here and in the element graph.
 fem_status fem_mesh_surface(const fem_mesh *mesh, int *triangle_count, int **triangles, int **element);
 
-// Vertices that share an element, compressed: neighbours of v are adjacent[start[v]] .. adjacent[start[v+1]-1], ascending.
+// Vertices that share an element, compressed: neighbours of v are adjacent[start[v]] .. adjacent[start[v+1]-1],
+// ascending.
 fem_status fem_mesh_vertex_graph(const fem_mesh *mesh, int **start, int **adjacent);
 // Elements that share a face, compressed likewise.
 fem_status fem_mesh_element_graph(const fem_mesh *mesh, int **start, int **adjacent);
@@ -187,11 +191,11 @@ fem_status fem_mesh_components(const fem_mesh *mesh, int *vertex_component, int 
 double fem_element_volume(const fem_mesh *mesh, int element);
 
 typedef struct fem_quality {
-    double volume;                              // of the body
-    double min_volume, max_volume;              // signed, of an element
-    double min_dihedral, max_dihedral;          // degrees, T4 and H8
-    double min_shape;                           // T4 mean ratio (1 = regular); H8 smallest scaled Jacobian (1 = box)
-    int    worst_element;                       // that has min_shape
+    double volume;                     // of the body
+    double min_volume, max_volume;     // signed, of an element
+    double min_dihedral, max_dihedral; // degrees, T4 and H8
+    double min_shape;                  // T4 mean ratio (1 = regular); H8 smallest scaled Jacobian (1 = box)
+    int    worst_element;              // that has min_shape
     int    unused_vertices;
     int    components;
     double low[3], high[3];
@@ -199,8 +203,8 @@ typedef struct fem_quality {
 fem_status fem_mesh_quality(const fem_mesh *mesh, fem_quality *quality);
 
 // Embedding of points in a mesh: the element of each point and the weights of its vertices; a point outside belongs to
-// the nearest element, with extrapolating weights (T4) or clamped ones (H8). Weights reproduce linear fields. Up to 1e-9
-// of an element's size away counts as inside. The result does not depend on the number of threads.
+// the nearest element, with extrapolating weights (T4) or clamped ones (H8). Weights reproduce linear fields. Up to
+// 1e-9 of an element's size away counts as inside. The result does not depend on the number of threads.
 typedef struct fem_embedding {
     int     point_count;
     int     width;    // 4 or 8 weights a point

@@ -1,5 +1,4 @@
-// Vertex lists, Vega's .bou: numbers separated by commas, blanks or newlines; # begins a comment. An empty list is a
-// list.
+// Vertex lists, Vega's .bou: numbers between commas, blanks or newlines; # begins a comment. The list may be empty.
 #include "libfem/mesh_formats.h"
 
 #include <stdlib.h>

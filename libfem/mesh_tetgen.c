@@ -59,8 +59,7 @@ static fem_status finish_table(tetgen_table *t) {
     return FEM_OK;
 }
 
-// ---- groups: equal values become one set or region
-// ---------------------------------------------------------------------
+// ---- groups: equal values become one set or region -------------------------------------------------------------
 
 typedef struct tetgen_group {
     double value;
@@ -140,8 +139,7 @@ done:
     return status;
 }
 
-// ---- reading
-// -------------------------------------------------------------------------------------------------------------
+// ---- reading ---------------------------------------------------------------------------------------------------
 
 static fem_status read_nodes(fem_mesh *mesh, tetgen_table *t) {
     fem_status    status = FEM_OK;
@@ -250,8 +248,7 @@ done:
     return status;
 }
 
-// ---- writing
-// -------------------------------------------------------------------------------------------------------------
+// ---- writing ---------------------------------------------------------------------------------------------------
 
 // From 1; the attribute, written when there are several regions, is the number of the region, from 1.
 static void put_pair(fem_file *nodes, fem_file *tetrahedra, const fem_mesh *mesh) {

@@ -37,7 +37,7 @@ typedef struct veg_reader {
     int       *region_set; // per region: its element set, -1 for allElements
 } veg_reader;
 
-// ---- sources -----------------------------------------------------------------------------------------------------
+// ---- sources ---------------------------------------------------------------------------------------------------
 
 static void pop_source(veg_reader *r) {
     veg_source *top = &r->stack[--r->depth];
@@ -155,10 +155,9 @@ static fem_status take_name(const fem_text *scan, fem_word word, char *name, siz
     return FEM_OK;
 }
 
-// ---- vertices and elements -----------------------------------------------------------------------------------------
+// ---- vertices and elements -------------------------------------------------------------------------------------
 
-// "N WIDTH ...": how many lines follow. WIDTH may be left out; the numbers behind it count further columns, which are
-// skipped.
+// "N WIDTH ...": how many lines follow. WIDTH may be left out; the numbers behind it count columns to skip.
 static fem_status read_header(veg_reader *r, const char *keyword, int width, int most, int *count, int *extra) {
     fem_status status = FEM_OK;
     bool       more;
@@ -300,8 +299,7 @@ done:
     return status;
 }
 
-// ---- materials
-// -------------------------------------------------------------------------------------------------------
+// ---- materials -------------------------------------------------------------------------------------------------
 
 static int find_material(const fem_mesh *mesh, const char *name) {
     for (int i = 0; i < mesh->material_count; i++)
@@ -342,8 +340,7 @@ done:
     return status;
 }
 
-// ---- sets and regions
-// ------------------------------------------------------------------------------------------------
+// ---- sets and regions ------------------------------------------------------------------------------------------
 
 // One entry of a set: a number, or FIRST-LAST.
 static fem_status read_range(fem_text *scan, const char *what, int low, int high, long long range[2]) {
@@ -476,7 +473,7 @@ done:
     return status;
 }
 
-// ---- the whole file ----------------------------------------------------------------------------------------------
+// ---- the whole file --------------------------------------------------------------------------------------------
 
 static fem_status read_sections(veg_reader *r) {
     fem_status status = FEM_OK;

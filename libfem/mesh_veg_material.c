@@ -4,8 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-// The forms of ORTHOTROPIC: how many Poisson's ratios, shear moduli and entries of the rotation follow density E1 E2
-// E3.
+// The forms of ORTHOTROPIC: how many Poisson's ratios, shear moduli and entries of R follow density E1 E2 E3.
 static const struct {
     const char *suffix;
     int         poisson, shear, rotation;

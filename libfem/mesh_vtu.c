@@ -8,8 +8,7 @@
 
 enum { MOST_NAMES = 10000, MOST_SET_ENTRIES = 1 << 28 }; // in all: arrays may share their bytes
 
-// ---- cells
-// -----------------------------------------------------------------------------------------------------------------
+// ---- cells -----------------------------------------------------------------------------------------------------
 
 static const char *cell_name(long long type) {
     static const char *const names[] = {"empty cell",       "vertex",         "poly vertex", "line",  "poly line",
@@ -85,8 +84,7 @@ done:
     return status;
 }
 
-// ---- regions, materials, sets
-// ----------------------------------------------------------------------------------------------
+// ---- regions, materials, sets ----------------------------------------------------------------------------------
 
 static void drop_regions(fem_mesh *mesh) {
     for (int i = 0; i < mesh->region_count; i++) fem_free(mesh->regions[i].name);

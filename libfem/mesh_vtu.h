@@ -60,8 +60,7 @@ fem_status       vtu_array_fail(const vtu_document *document, const vtu_array *a
 fem_status vtu_array_doubles(const vtu_document *document, const vtu_array *array, size_t count, double **values);
 fem_status vtu_array_integers(const vtu_document *document, const vtu_array *array, size_t count, long long **values);
 
-// ---- what VTK has no place for
-// ---------------------------------------------------------------------------------------
+// ---- what VTK has no place for ---------------------------------------------------------------------------------
 
 // Region names and materials stand as lines of text in a FieldData array of bytes, "limber":
 //     limber mesh 1

@@ -1,7 +1,6 @@
 // The numbers of a .vtu array: as text, or as bytes that are raw or base64, bare or in blocks packed by zlib.
-// Bare bytes: [size] data. Blocks: [blocks] [size of a block] [size of the last, 0 when it is whole] [packed sizes]
-// data. Base64 comes in separately padded parts (head, data), which a decoder that goes on behind the padding reads as
-// one.
+// Bare bytes: [size] data. Blocks: [blocks] [size of a block] [of the last, 0: it is whole] [packed sizes] data.
+// Base64 comes in separately padded parts (head, data); a decoder that goes on behind the padding reads them as one.
 #include "libfem/mesh_vtu.h"
 
 #include <math.h>
@@ -30,8 +29,7 @@ fem_status vtu_array_fail(const vtu_document *document, const vtu_array *array, 
                     fem_quote(quote, array->name, strlen(array->name)), what);
 }
 
-// ---- a stream of bytes
-// ---------------------------------------------------------------------------------------------------
+// ---- a stream of bytes -----------------------------------------------------------------------------------------
 
 typedef struct vtu_stream {
     const char   *at, *end;
@@ -112,8 +110,7 @@ static bool stream_count(const vtu_document *d, vtu_stream *s, uint64_t *count) 
     return true;
 }
 
-// ---- bytes of an array
-// ---------------------------------------------------------------------------------------------------
+// ---- bytes of an array -----------------------------------------------------------------------------------------
 
 static void *zlib_alloc(void *context, unsigned count, unsigned size) {
     (void)context;
@@ -215,8 +212,7 @@ static fem_status read_bytes(const vtu_document *d, const vtu_array *a, size_t w
     return FEM_OK;
 }
 
-// ---- numbers
-// ---------------------------------------------------------------------------------------------------------------
+// ---- numbers ---------------------------------------------------------------------------------------------------
 
 #define LOAD(T)                                                                                                        \
     do {                                                                                                               \

@@ -29,8 +29,7 @@ typedef struct vtu_writer {
     size_t          count, capacity;
 } vtu_writer;
 
-// ---- the notes
-// -------------------------------------------------------------------------------------------------------------
+// ---- the notes -------------------------------------------------------------------------------------------------
 
 static fem_status note(vtu_writer *w, const char *text) {
     size_t     length = strlen(text);
@@ -84,8 +83,7 @@ done:
     return status;
 }
 
-// ---- the list of arrays
-// ----------------------------------------------------------------------------------------------------
+// ---- the list of arrays ----------------------------------------------------------------------------------------
 
 static fem_status add_output(vtu_writer *w, vtu_output output) {
     fem_status status = fem_grow((void **)&w->outputs, &w->capacity, w->count + 1, sizeof *w->outputs);
@@ -141,8 +139,7 @@ done:
     return status;
 }
 
-// ---- the XML
-// ---------------------------------------------------------------------------------------------------------------
+// ---- the XML ---------------------------------------------------------------------------------------------------
 
 static size_t output_bytes(const vtu_output *o) { return o->tuples * (size_t)o->components * o->item_size; }
 
@@ -191,8 +188,7 @@ static void put_head(vtu_writer *w) {
     fem_file_print(w->file, "</Piece>\n</UnstructuredGrid>\n<AppendedData encoding=\"raw\">\n_");
 }
 
-// ---- the bytes
-// -------------------------------------------------------------------------------------------------------------
+// ---- the bytes -------------------------------------------------------------------------------------------------
 
 static void put_members(fem_file *file, const fem_set *set, size_t tuples) {
     unsigned char one = 1, zero = 0;

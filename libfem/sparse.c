@@ -26,7 +26,7 @@ static fem_status allocate(fem_sparse *A, int n, int blocks) {
 
 fem_status fem_sparse_from_mesh(fem_sparse *A, const fem_mesh *mesh) {
     fem_status status = FEM_OK;
-    int *start = NULL, *adjacent = NULL, n = mesh->vertex_count;
+    int       *start = NULL, *adjacent = NULL, n = mesh->vertex_count;
     fem_sparse B = {0};
     FEM_TRY(fem_mesh_vertex_graph(mesh, &start, &adjacent));
     FEM_TRY(allocate(&B, n, n + start[n] / 2)); // the graph is symmetric and has no loops
@@ -73,9 +73,9 @@ static void multiply_one(const fem_sparse *A, const double *x, double *y) {
     memset(y, 0, 3 * (size_t)A->n * sizeof *y);
     for (int i = 0; i < A->n; i++) {
         const double *a = A->value + 9 * (size_t)A->row_start[i], *xi = x + 3 * (size_t)i;
-        double y0 = 0, y1 = 0, y2 = 0;
+        double        y0 = 0, y1 = 0, y2 = 0;
         for (int k = A->row_start[i]; k < A->row_start[i + 1]; k++, a += 9) {
-            size_t j = 3 * (size_t)A->column[k];
+            size_t        j = 3 * (size_t)A->column[k];
             const double *xj = x + j;
             y0 += a[0] * xj[0] + a[1] * xj[1] + a[2] * xj[2];
             y1 += a[3] * xj[0] + a[4] * xj[1] + a[5] * xj[2];
@@ -93,8 +93,8 @@ static void multiply_one(const fem_sparse *A, const double *x, double *y) {
 
 typedef struct multiply_work {
     const fem_sparse *A;
-    const double *X;
-    double *Y;
+    const double     *X;
+    double           *Y;
 } multiply_work;
 
 static void multiply_task(void *context, int column, int worker) {
@@ -114,7 +114,7 @@ double fem_sparse_norm(const fem_sparse *A) {
     for (int i = 0; i < A->n; i++)
         for (int k = A->row_start[i]; k < A->row_start[i + 1]; k++) {
             const double *a = A->value + 9 * (size_t)k;
-            double square = 0;
+            double        square = 0;
             for (int e = 0; e < 9; e++) square += a[e] * a[e];
             sum += k == A->row_start[i] ? square : 2 * square;
         }

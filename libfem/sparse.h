@@ -22,7 +22,7 @@ void       fem_sparse_axpy(fem_sparse *A, double alpha, const fem_sparse *B); //
 
 // Y = A X for `columns` vectors of length 3n stored one after the other; X and Y must not overlap
 void   fem_sparse_multiply(const fem_sparse *A, int columns, const double *X, double *Y);
-double fem_sparse_norm(const fem_sparse *A); // Frobenius norm of the whole 3n x 3n matrix
+double fem_sparse_norm(const fem_sparse *A);                      // Frobenius norm of the whole 3n x 3n matrix
 int    fem_sparse_find(const fem_sparse *A, int row, int column); // index of block (row, column), row <= column, or -1
 
 // A = L L^T without the fixed degrees of freedom, by CHOLMOD on METIS's ordering of the vertex graph.
@@ -31,9 +31,9 @@ typedef struct fem_factor fem_factor;
 
 typedef struct fem_factor_report {
     int    free_dofs;
-    double entries;   // nonzeros of L
-    double flops;     // of one factorisation
-    double bytes;     // held by the factor
+    double entries;                                           // nonzeros of L
+    double flops;                                             // of one factorisation
+    double bytes;                                             // held by the factor
     double seconds_order, seconds_analyse, seconds_factorise; // the last: of the latest factorisation
 } fem_factor_report;
 

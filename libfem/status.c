@@ -8,7 +8,7 @@
 static _Thread_local char message[1024] = "no failure";
 
 fem_status fem_fail(fem_status status, const char *format, ...) {
-    char text[sizeof message]; // the arguments may point into the old message
+    char    text[sizeof message]; // the arguments may point into the old message
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
@@ -18,7 +18,7 @@ fem_status fem_fail(fem_status status, const char *format, ...) {
 }
 
 fem_status fem_fail_prefix(fem_status status, const char *format, ...) {
-    char text[sizeof message];
+    char    text[sizeof message];
     va_list arguments;
     va_start(arguments, format);
     int length = vsnprintf(text, sizeof text, format, arguments);

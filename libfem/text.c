@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- locale ------------------------------------------------------------------------------------------------------
+// ---- locale ----------------------------------------------------------------------------------------------------
 
 static locale_t       c_locale; // lives as long as the program
 static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;
@@ -34,7 +34,7 @@ __attribute__((format(printf, 2, 3))) static int format_short(char buffer[FEM_DI
     return length;
 }
 
-// ---- numbers -----------------------------------------------------------------------------------------------------
+// ---- numbers ---------------------------------------------------------------------------------------------------
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -129,7 +129,7 @@ int fem_format_double(char buffer[FEM_DIGITS], double value) {
     return length;
 }
 
-// ---- words -------------------------------------------------------------------------------------------------------
+// ---- words -----------------------------------------------------------------------------------------------------
 
 bool fem_word_is(fem_word word, const char *text) {
     return strlen(text) == word.length && memcmp(word.at, text, word.length) == 0;

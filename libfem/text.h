@@ -63,7 +63,7 @@ int fem_format_int(char buffer[FEM_DIGITS], long long value);
 // vsnprintf with a decimal point, whatever the locale.
 int fem_format(char *buffer, size_t size, const char *format, va_list arguments);
 
-// ---- file names --------------------------------------------------------------------------------------------------
+// ---- file names ------------------------------------------------------------------------------------------------
 
 bool fem_path_ends(const char *path, const char *ending); // with or without .gz behind it
 bool fem_path_is_gz(const char *path);

@@ -19,21 +19,21 @@ enum { MOST_WORKERS = 256 };
 static struct {
     pthread_mutex_t caller; // one parallel-for at a time
     pthread_mutex_t lock;   // guards what follows
-    pthread_cond_t start, finish;
-    int started; // helper threads that exist
-    long round;  // number of the current parallel-for
-    int helpers; // helpers that take part in it
-    int active;  // helpers still at work
-    fem_task task;
-    void *context;
-    int count;
-    atomic_int next; // next index to be taken
+    pthread_cond_t  start, finish;
+    int             started; // helper threads that exist
+    long            round;   // number of the current parallel-for
+    int             helpers; // helpers that take part in it
+    int             active;  // helpers still at work
+    fem_task        task;
+    void           *context;
+    int             count;
+    atomic_int      next; // next index to be taken
 } pool = {.caller = PTHREAD_MUTEX_INITIALIZER,
           .lock = PTHREAD_MUTEX_INITIALIZER,
           .start = PTHREAD_COND_INITIALIZER,
           .finish = PTHREAD_COND_INITIALIZER};
 
-static atomic_int wanted_threads; // 0: one per core
+static atomic_int         wanted_threads; // 0: one per core
 static _Thread_local bool inside_task;
 
 void fem_set_threads(int threads) {
@@ -60,7 +60,7 @@ static void take_indices(int worker) {
 }
 
 static void *helper_main(void *argument) {
-    int worker = (int)(ptrdiff_t)argument; // 1, 2, ...; the caller is worker 0
+    int  worker = (int)(ptrdiff_t)argument; // 1, 2, ...; the caller is worker 0
     long seen = 0;
     pthread_mutex_lock(&pool.lock);
     for (;;) {
@@ -80,7 +80,7 @@ static void *helper_main(void *argument) {
 // Starts helpers up to the wanted number; fewer when the system refuses.
 static int available_helpers(int wanted) {
     while (pool.started < wanted) {
-        pthread_t thread;
+        pthread_t      thread;
         pthread_attr_t attributes;
         if (pthread_attr_init(&attributes) != 0) break;
         pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);

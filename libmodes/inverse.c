@@ -6,14 +6,14 @@
 // Chooses as many degrees of freedom to hold as there are rigid motions: Gram-Schmidt on the rows of R, each time
 // taking the row that is farthest from those taken before. For a free body these are three far-apart vertices (3-2-1).
 static fem_status hold_rigid(const modes_inverse *inverse, unsigned char *held) {
-    int n = inverse->n, r = inverse->rigid;
+    int     n = inverse->n, r = inverse->report.rigid;
     double *rows = fem_alloc((size_t)n * (size_t)r, sizeof *rows); // row-major copy of R, what is left of each row
     if (!rows) return fem_fail(FEM_NO_MEMORY, "no memory to choose supports for %d rigid motions", r);
     for (int i = 0; i < n; i++)
         for (int j = 0; j < r; j++)
             rows[(size_t)i * (size_t)r + (size_t)j] = inverse->R[(size_t)j * (size_t)n + (size_t)i];
     for (int step = 0; step < r; step++) {
-        int best = -1;
+        int    best = -1;
         double largest = 0;
         for (int i = 0; i < n; i++) {
             double square = dense_dot(r, rows + (size_t)i * (size_t)r, rows + (size_t)i * (size_t)r);
@@ -34,71 +34,107 @@ static fem_status hold_rigid(const modes_inverse *inverse, unsigned char *held) 
 }
 
 void modes_inverse_destroy(modes_inverse *inverse) {
+    if (!inverse) return;
     fem_free(inverse->fixed);
     fem_free(inverse->R);
-    fem_free(inverse->MR);
+    fem_free(inverse->BR);
     fem_free(inverse->work);
     fem_factor_destroy(inverse->factor);
-    *inverse = (modes_inverse){0};
+    fem_free(inverse);
 }
 
-fem_status modes_inverse_create(modes_inverse *result, const modes_problem *problem) {
-    fem_status status = FEM_OK;
-    int vertices = problem->mesh->vertex_count, components = 0;
-    modes_inverse inverse = {.problem = problem, .n = 3 * vertices};
-    int *component = fem_alloc((size_t)vertices, sizeof *component);
-    unsigned char *held = fem_alloc((size_t)inverse.n, 1);
-    inverse.fixed = fem_calloc((size_t)inverse.n, 1);
-    if (!component || !held || !inverse.fixed) goto no_memory;
-    FEM_TRY(fem_mesh_components(problem->mesh, component, &components));
-    for (int i = 0; i < inverse.n; i++) {
-        inverse.fixed[i] = (problem->fixed && problem->fixed[i]) || component[i / 3] < 0;
-        inverse.free_dofs += !inverse.fixed[i];
+// R comes mass-orthonormal; for the plain border its columns are made orthonormal, which keeps their span.
+static fem_status prepare_border(modes_inverse *inverse) {
+    int    n = inverse->n, r = inverse->report.rigid;
+    size_t size = (size_t)n * (size_t)r;
+    inverse->BR = fem_alloc(size, sizeof *inverse->BR);
+    inverse->work = fem_alloc((size_t)r, sizeof *inverse->work);
+    if (!inverse->BR || !inverse->work) return fem_fail(FEM_NO_MEMORY, "no memory for %d rigid motions", r);
+    if (inverse->border == MODES_BORDER_MASS) {
+        fem_sparse_multiply(inverse->problem->M, r, inverse->R, inverse->BR);
+        return FEM_OK;
     }
-    if (inverse.free_dofs == 0) {
+    for (int pass = 0; pass < 2; pass++)
+        for (int j = 0; j < r; j++) {
+            double *x = inverse->R + (size_t)j * (size_t)n;
+            for (int k = 0; k < j; k++) {
+                double *y = inverse->R + (size_t)k * (size_t)n;
+                dense_axpy(n, -dense_dot(n, x, y), y, x);
+            }
+            dense_scale(n, 1 / dense_norm(n, x), x);
+        }
+    memcpy(inverse->BR, inverse->R, size * sizeof *inverse->R);
+    return FEM_OK;
+}
+
+fem_status modes_inverse_create(modes_inverse **result, const modes_problem *problem, modes_border border) {
+    fem_status     status = FEM_OK;
+    int            vertices = problem->mesh->vertex_count, components = 0;
+    modes_inverse *inverse = fem_calloc(1, sizeof *inverse);
+    int           *component = fem_alloc((size_t)vertices, sizeof *component);
+    unsigned char *held = fem_alloc(3 * (size_t)vertices, 1);
+    if (!inverse || !component || !held) goto no_memory;
+    *inverse = (modes_inverse){.problem = problem, .border = border, .n = 3 * vertices};
+    inverse->fixed = fem_calloc((size_t)inverse->n, 1);
+    if (!inverse->fixed) goto no_memory;
+    modes_inverse_report *report = &inverse->report;
+    FEM_TRY(fem_mesh_components(problem->mesh, component, &components));
+    for (int i = 0; i < inverse->n; i++) {
+        inverse->fixed[i] = (problem->fixed && problem->fixed[i]) || component[i / 3] < 0;
+        report->free_dofs += !inverse->fixed[i];
+    }
+    if (report->free_dofs == 0) {
         status = fem_fail(FEM_BAD_INPUT, "every degree of freedom is fixed: there is nothing that could vibrate");
         goto done;
     }
-    FEM_TRY(modes_rigid_of_components(problem, inverse.fixed, component, components, &inverse.R, &inverse.rigid));
-    memcpy(held, inverse.fixed, (size_t)inverse.n);
-    if (inverse.rigid > 0) {
-        inverse.MR = fem_alloc((size_t)inverse.n * (size_t)inverse.rigid, sizeof *inverse.MR);
-        inverse.work = fem_alloc((size_t)inverse.rigid, sizeof *inverse.work);
-        if (!inverse.MR || !inverse.work) goto no_memory;
-        fem_sparse_multiply(problem->M, inverse.rigid, inverse.R, inverse.MR);
-        FEM_TRY(hold_rigid(&inverse, held));
+    FEM_TRY(modes_rigid_of_components(problem, inverse->fixed, component, components, &inverse->R, &report->rigid));
+    memcpy(held, inverse->fixed, (size_t)inverse->n);
+    if (report->rigid > 0) {
+        FEM_TRY(prepare_border(inverse));
+        FEM_TRY(hold_rigid(inverse, held));
     }
     double begin = fem_seconds();
-    if (inverse.free_dofs > inverse.rigid) {
-        FEM_TRY(fem_factor_create(&inverse.factor, problem->K, held));
-        FEM_TRY(fem_factor_factorise(inverse.factor, problem->K));
+    if (report->free_dofs > report->rigid) {
+        FEM_TRY(fem_factor_create(&inverse->factor, problem->K, held));
+        FEM_TRY(fem_factor_factorise(inverse->factor, problem->K));
+        report->factor = fem_factor_get_report(inverse->factor);
     }
-    inverse.seconds_factor = fem_seconds() - begin;
-    *result = inverse;
-    inverse = (modes_inverse){0};
+    report->seconds_factor = fem_seconds() - begin;
     goto done;
 no_memory:
     status = fem_fail(FEM_NO_MEMORY, "no memory for the modes of %d vertices", vertices);
 done:
     fem_free(component);
     fem_free(held);
-    modes_inverse_destroy(&inverse);
+    if (status == FEM_OK)
+        *result = inverse;
+    else
+        modes_inverse_destroy(inverse);
     return status;
 }
 
-void modes_inverse_project(const modes_inverse *inverse, double *x) {
-    if (inverse->rigid == 0) return;
-    dense_gemv_t_set(inverse->n, inverse->rigid, 1, inverse->MR, x, inverse->work);
-    dense_gemv_add(inverse->n, inverse->rigid, -1, inverse->R, inverse->work, x);
+modes_inverse_report modes_inverse_get_report(const modes_inverse *inverse) { return inverse->report; }
+
+void modes_inverse_project(const modes_inverse *inverse, int columns, double *X) {
+    int n = inverse->n, r = inverse->report.rigid;
+    for (int c = 0; c < columns; c++) {
+        double *x = X + (size_t)c * (size_t)n;
+        for (int i = 0; i < n; i++)
+            if (inverse->fixed[i]) x[i] = 0;
+        if (r == 0) continue;
+        dense_gemv_t_set(n, r, 1, inverse->BR, x, inverse->work); // x -= R (B R)^T x
+        dense_gemv_add(n, r, -1, inverse->R, inverse->work, x);
+    }
 }
 
 fem_status modes_inverse_solve(modes_inverse *inverse, int columns, double *B, double *X) {
-    size_t n = (size_t)inverse->n;
-    for (int c = 0; inverse->rigid > 0 && c < columns; c++) { // b -= M R R^T b
-        dense_gemv_t_set(inverse->n, inverse->rigid, 1, inverse->R, B + (size_t)c * n, inverse->work);
-        dense_gemv_add(inverse->n, inverse->rigid, -1, inverse->MR, inverse->work, B + (size_t)c * n);
+    int n = inverse->n, r = inverse->report.rigid;
+    for (int c = 0; r > 0 && c < columns; c++) { // b -= B R R^T b
+        double *b = B + (size_t)c * (size_t)n;
+        dense_gemv_t_set(n, r, 1, inverse->R, b, inverse->work);
+        dense_gemv_add(n, r, -1, inverse->BR, inverse->work, b);
     }
     fem_status status = fem_factor_solve(inverse->factor, columns, B, X);
-    for (int c = 0; status == FEM_OK && c < columns; c++) modes_inverse_project(inverse, X + (size_t)c * n);
+    if (status == FEM_OK && r > 0) modes_inverse_project(inverse, columns, X);
     return status;
 }

@@ -51,10 +51,10 @@ static void add_dense(const fem_sparse *A, const int *number, int m, double *D) 
 
 static fem_status solve_dense(const modes_inverse *inverse, modes_basis *basis) {
     fem_status status = FEM_OK;
-    int n = inverse->n, m = inverse->free_dofs, next = 0;
-    int *number = fem_alloc((size_t)n, sizeof *number);
-    double *K = fem_calloc((size_t)m * (size_t)m, sizeof *K), *M = fem_calloc((size_t)m * (size_t)m, sizeof *M);
-    double *values = fem_alloc((size_t)m, sizeof *values);
+    int        n = inverse->n, m = inverse->report.free_dofs, next = 0;
+    int       *number = fem_alloc((size_t)n, sizeof *number);
+    double    *K = fem_calloc((size_t)m * (size_t)m, sizeof *K), *M = fem_calloc((size_t)m * (size_t)m, sizeof *M);
+    double    *values = fem_alloc((size_t)m, sizeof *values);
     if (!number || !K || !M || !values) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for a dense eigenproblem of size %d", m);
         goto done;
@@ -64,7 +64,7 @@ static fem_status solve_dense(const modes_inverse *inverse, modes_basis *basis) 
     add_dense(inverse->problem->M, number, m, M);
     FEM_TRY(dense_generalized_eigen(m, K, M, values));
     for (int j = 0; j < basis->r; j++) {
-        int k = j + inverse->rigid; // the rigid motions are the lowest
+        int k = j + inverse->report.rigid; // the rigid motions are the lowest
         basis->omega2[j] = values[k];
         for (int i = 0; i < n; i++)
             if (number[i] >= 0)
@@ -93,18 +93,18 @@ static void start_vector(const modes_inverse *inverse, double *x) {
         state = state * 1664525u + 1013904223u;
         x[i] = inverse->fixed[i] ? 0 : (double)(state >> 8) / 8388608.0 - 1;
     }
-    modes_inverse_project(inverse, x);
+    modes_inverse_project(inverse, 1, x);
 }
 
 static fem_status iterate(modes_inverse *inverse, const modes_lanczos_options *o, const fem_progress *progress,
                           int vectors, modes_basis *basis, modes_report *report) {
     fem_status status = FEM_OK;
-    a_int n = inverse->n, count = basis->r, ido = 0, info = 1, iparam[11] = {0}, ipntr[11] = {0};
-    a_int lworkl = vectors * (vectors + 8);
-    double *resid = fem_alloc((size_t)n, sizeof *resid), *V = fem_alloc((size_t)n * (size_t)vectors, sizeof *V);
-    double *workd = fem_calloc(3 * (size_t)n, sizeof *workd), *workl = fem_calloc((size_t)lworkl, sizeof *workl);
-    double *right = fem_alloc((size_t)n, sizeof *right);
-    a_int *select = fem_calloc((size_t)vectors, sizeof *select);
+    a_int      n = inverse->n, count = basis->r, ido = 0, info = 1, iparam[11] = {0}, ipntr[11] = {0};
+    a_int      lworkl = vectors * (vectors + 8);
+    double    *resid = fem_alloc((size_t)n, sizeof *resid), *V = fem_alloc((size_t)n * (size_t)vectors, sizeof *V);
+    double    *workd = fem_calloc(3 * (size_t)n, sizeof *workd), *workl = fem_calloc((size_t)lworkl, sizeof *workl);
+    double    *right = fem_alloc((size_t)n, sizeof *right);
+    a_int     *select = fem_calloc((size_t)vectors, sizeof *select);
     if (!resid || !V || !workd || !workl || !right || !select) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for %d Lanczos vectors of length %d", vectors, (int)n);
         goto done;
@@ -156,10 +156,10 @@ done:
 // orthogonality.
 static fem_status finish(const modes_inverse *inverse, modes_basis *basis, modes_report *report) {
     fem_status status = FEM_OK;
-    int n = basis->n, r = basis->r;
-    size_t size = (size_t)n * (size_t)r;
-    double *KU = fem_alloc(size, sizeof *KU), *MU = fem_alloc(size, sizeof *MU);
-    double *gram = fem_alloc((size_t)r * (size_t)r, sizeof *gram);
+    int        n = basis->n, r = basis->r;
+    size_t     size = (size_t)n * (size_t)r;
+    double    *KU = fem_alloc(size, sizeof *KU), *MU = fem_alloc(size, sizeof *MU);
+    double    *gram = fem_alloc((size_t)r * (size_t)r, sizeof *gram);
     report->residuals = fem_calloc((size_t)r, sizeof *report->residuals);
     if (!KU || !MU || !gram || !report->residuals) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for the residuals of %d modes", r);
@@ -212,33 +212,33 @@ static fem_status check_options(const modes_lanczos_options *o, int available, i
 
 fem_status modes_lanczos(const modes_problem *problem, const modes_lanczos_options *options,
                          const fem_progress *progress, modes_basis *result, modes_report *result_report) {
-    fem_status status = FEM_OK;
-    modes_inverse inverse = {0};
-    modes_basis basis = {0};
-    modes_report report = {0};
+    fem_status     status = FEM_OK;
+    modes_inverse *inverse = NULL;
+    modes_basis    basis = {0};
+    modes_report   report = {0};
     FEM_TRY(fem_progress_report(progress, "factorisation", 0));
-    FEM_TRY(modes_inverse_create(&inverse, problem));
-    int available = inverse.free_dofs - inverse.rigid;
-    FEM_TRY(check_options(options, available, inverse.rigid));
-    FEM_TRY(allocate_basis(&basis, inverse.n, options->count));
-    report.free_dofs = inverse.free_dofs;
-    report.rigid = inverse.rigid;
-    report.seconds_factor = inverse.seconds_factor;
+    FEM_TRY(modes_inverse_create(&inverse, problem, MODES_BORDER_MASS));
+    int available = inverse->report.free_dofs - inverse->report.rigid;
+    FEM_TRY(check_options(options, available, inverse->report.rigid));
+    FEM_TRY(allocate_basis(&basis, inverse->n, options->count));
+    report.free_dofs = inverse->report.free_dofs;
+    report.rigid = inverse->report.rigid;
+    report.seconds_factor = inverse->report.seconds_factor;
     double begin = fem_seconds();
-    int vectors = options->vectors
-                      ? options->vectors
-                      : (2 * options->count > options->count + 32 ? 2 * options->count : options->count + 32);
+    int    vectors = options->vectors
+                         ? options->vectors
+                         : (2 * options->count > options->count + 32 ? 2 * options->count : options->count + 32);
     if (vectors > available) vectors = available;
     if (available <= DENSE_DOFS || vectors < options->count + 2) {
-        FEM_TRY(solve_dense(&inverse, &basis));
+        FEM_TRY(solve_dense(inverse, &basis));
     } else {
         report.vectors = vectors;
         pthread_mutex_lock(&arpack_lock);
-        status = iterate(&inverse, options, progress, vectors, &basis, &report);
+        status = iterate(inverse, options, progress, vectors, &basis, &report);
         pthread_mutex_unlock(&arpack_lock);
         if (status != FEM_OK) goto done;
     }
-    FEM_TRY(finish(&inverse, &basis, &report));
+    FEM_TRY(finish(inverse, &basis, &report));
     report.seconds_iterate = fem_seconds() - begin;
     modes_basis_destroy(result);
     *result = basis;
@@ -250,6 +250,6 @@ fem_status modes_lanczos(const modes_problem *problem, const modes_lanczos_optio
 done:
     fem_free(report.residuals);
     modes_basis_destroy(&basis);
-    modes_inverse_destroy(&inverse);
+    modes_inverse_destroy(inverse);
     return status;
 }

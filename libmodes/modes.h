@@ -1,4 +1,4 @@
-// libmodes: bases. For now: vibration modes by ARPACK's shift-invert Lanczos.
+// libmodes: bases of displacements.
 #ifndef LIMBER_MODES_H
 #define LIMBER_MODES_H
 
@@ -13,8 +13,8 @@ typedef struct modes_basis {
 
 void modes_basis_destroy(modes_basis *basis); // leaves it empty
 
-// K x = omega^2 M x without the fixed degrees of freedom. Rigid motions that the supports allow (all six of a free body)
-// are left out of the answer.
+// K x = omega^2 M x without the fixed degrees of freedom. Rigid motions that the supports allow (all six of a free
+// body) are left out of the answer.
 typedef struct modes_problem {
     const fem_mesh      *mesh;
     const fem_sparse    *K, *M;
@@ -22,19 +22,19 @@ typedef struct modes_problem {
 } modes_problem;
 
 typedef struct modes_lanczos_options {
-    int    count;          // modes wanted, without the rigid ones
-    double tolerance;      // of ARPACK, relative; 0 = machine precision
-    int    vectors;        // ncv; 0 chooses max(2 count, count + 32)
+    int    count;     // modes wanted, without the rigid ones
+    double tolerance; // of ARPACK, relative; 0 = machine precision
+    int    vectors;   // ncv; 0 chooses max(2 count, count + 32)
     int    max_restarts;
 } modes_lanczos_options;
 modes_lanczos_options modes_lanczos_default_options(void);
 
 typedef struct modes_report {
     int     free_dofs;
-    int     rigid;              // rigid motions that were left out
+    int     rigid;                     // rigid motions that were left out
     int     vectors, solves, restarts; // of ARPACK; all 0 when the problem was so small that it was solved densely
-    double *residuals;          // r: |K x - omega^2 M x| / |K x|, 2-norms; caller frees
-    double  orthogonality;      // max |U^T M U - I|
+    double *residuals;                 // r: |K x - omega^2 M x| / |K x|, 2-norms; caller frees
+    double  orthogonality;             // max |U^T M U - I|
     double  seconds_factor, seconds_iterate;
 } modes_report;
 
@@ -45,5 +45,31 @@ fem_status modes_lanczos(const modes_problem *problem, const modes_lanczos_optio
 // Mass-orthonormal basis of the rigid motions that the supports allow, one set for each component of the mesh:
 // *R is n x *count, column-major, allocated.
 fem_status modes_rigid(const modes_problem *problem, double **R, int *count);
+
+// ---- the inverse of the stiffness matrix
+// -----------------------------------------------------------------------------
+
+// K^-1 on the free degrees of freedom, also when K is singular because the body is not held (P0 eq. 3: K bordered by
+// the rigid motions). The right-hand side is freed of rigid load, as many well-chosen degrees of freedom are held as
+// there are rigid motions, and the solution is freed of rigid motion: one SPD factorisation, no shift, no indefinite
+// system. The border says in which sense it is freed: by the mass (u^T M R = 0, the default), or plainly (u^T R = 0).
+typedef enum modes_border { MODES_BORDER_MASS, MODES_BORDER_PLAIN } modes_border;
+
+typedef struct modes_inverse modes_inverse;
+// The problem must outlive the inverse. FEM_INDEFINITE when K is singular beyond rigid motions.
+fem_status modes_inverse_create(modes_inverse **inverse, const modes_problem *problem, modes_border border);
+void       modes_inverse_destroy(modes_inverse *inverse);
+// X = K^-1 B for `columns` columns of length n, many at once; B is work space afterwards, X may be B.
+fem_status modes_inverse_solve(modes_inverse *inverse, int columns, double *B, double *X);
+// Takes the rigid part out of `columns` columns, and makes them zero on fixed degrees of freedom.
+void modes_inverse_project(const modes_inverse *inverse, int columns, double *X);
+
+typedef struct modes_inverse_report {
+    int               free_dofs;      // neither held nor of a vertex without element
+    int               rigid;          // rigid motions that the supports allow
+    double            seconds_factor; // ordering, analysis and factorisation
+    fem_factor_report factor;
+} modes_inverse_report;
+modes_inverse_report modes_inverse_get_report(const modes_inverse *inverse);
 
 #endif

@@ -34,7 +34,7 @@ static rigid_frame component_frame(const fem_mesh *mesh, const int *component, i
 // Combinations of the six fields that vanish on the held degrees of freedom: the null space of their rows' Gram matrix.
 static fem_status allowed_motions(const modes_problem *p, const unsigned char *fixed, const int *component, int c,
                                   const rigid_frame *frame, double motions[36], int *count) {
-    double gram[36] = {0}, values[6], row[6];
+    double     gram[36] = {0}, values[6], row[6];
     fem_status status = FEM_OK;
     for (int v = 0; v < p->mesh->vertex_count; v++) {
         if (component[v] != c) continue;
@@ -55,8 +55,8 @@ done:
 // R <- R L^-T with R^T M R = L L^T
 static fem_status mass_orthonormalise(const fem_sparse *M, int n, int count, double *R) {
     fem_status status = FEM_OK;
-    double gram[36];
-    double *MR = fem_alloc((size_t)n * (size_t)count, sizeof *MR);
+    double     gram[36];
+    double    *MR = fem_alloc((size_t)n * (size_t)count, sizeof *MR);
     if (!MR) return fem_fail(FEM_NO_MEMORY, "no memory for %d rigid motions", count);
     fem_sparse_multiply(M, count, R, MR);
     dense_gemm(true, false, count, count, n, 1, R, MR, 0, gram);
@@ -74,9 +74,9 @@ done:
 fem_status modes_rigid_of_components(const modes_problem *p, const unsigned char *fixed, const int *component,
                                      int components, double **result, int *result_count) {
     fem_status status = FEM_OK;
-    double *R = NULL, motions[36], row[6];
-    size_t n = 3 * (size_t)p->mesh->vertex_count, capacity = 0;
-    int total = 0, count = 0;
+    double    *R = NULL, motions[36], row[6];
+    size_t     n = 3 * (size_t)p->mesh->vertex_count, capacity = 0;
+    int        total = 0, count = 0;
     for (int c = 0; c < components; c++) {
         rigid_frame frame = component_frame(p->mesh, component, c);
         FEM_TRY(allowed_motions(p, fixed, component, c, &frame, motions, &count));
@@ -104,8 +104,8 @@ done:
 }
 
 fem_status modes_rigid(const modes_problem *p, double **R, int *count) {
-    fem_status status = FEM_OK;
-    int components = 0, *component = fem_alloc((size_t)p->mesh->vertex_count, sizeof *component);
+    fem_status     status = FEM_OK;
+    int            components = 0, *component = fem_alloc((size_t)p->mesh->vertex_count, sizeof *component);
     unsigned char *fixed = fem_calloc(3 * (size_t)p->mesh->vertex_count, 1);
     if (!component || !fixed) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for the components of %d vertices", p->mesh->vertex_count);

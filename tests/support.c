@@ -20,7 +20,7 @@ int test_main(char **argv, const struct CMUnitTest *tests, size_t count) {
     const char *only = getenv("LIMBER_TEST");
     if (only) cmocka_set_test_filter(only);
     long before = fem_memory_blocks();
-    int failed = _cmocka_run_group_tests("limber", tests, count, NULL, NULL);
+    int  failed = _cmocka_run_group_tests("limber", tests, count, NULL, NULL);
     if (failed == 0 && fem_memory_blocks() != before) {
         printf("%ld blocks of memory were not given back\n", fem_memory_blocks() - before);
         failed = 1;
@@ -42,7 +42,7 @@ const char *test_data(const char *relative) {
 
 const char *test_temporary(const char *name) {
     static char paths[8][512];
-    static int next;
+    static int  next;
     if (!folder[0]) {
         const char *parent = getenv("TMPDIR");
         snprintf(folder, sizeof folder, "%s/limber-test-XXXXXX", parent && parent[0] ? parent : "/tmp");
@@ -55,7 +55,7 @@ const char *test_temporary(const char *name) {
 
 const char *test_write(const char *name, const char *text) {
     const char *path = test_temporary(name);
-    FILE *file = fopen(path, "wb");
+    FILE       *file = fopen(path, "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
     assert_int_equal(fclose(file), 0);

@@ -32,7 +32,8 @@ int test_main(char **argv, const struct CMUnitTest *tests, size_t count);
         if (!strstr(fem_message(), text)) fail_msg("expected \"%s\" in \"%s\"", text, fem_message());                  \
     } while (0)
 
-// Path of a file of the shared data, in a static buffer; NULL (after saying "skipped: no data") when LIMBER_DATA is not set.
+// Path of a file of the shared data, in a static buffer; NULL (after saying "skipped: no data") when LIMBER_DATA is not
+// set.
 const char *test_data(const char *relative);
 
 // Path in a folder of this test run's own that is removed at the end, in one of eight static buffers.

@@ -85,7 +85,8 @@ static void count_task(void *context, int index, int worker) {
     if (index % 1000 == 0) fem_parallel_for(4, inner_task, &t->nested_wrong);
 }
 
-// every index is visited once, by a worker in range, also from within a task, for any number of threads, again and again
+// every index is visited once, by a worker in range, also from within a task, for any number of threads, again and
+// again
 static void test_parallel(void **state) {
     (void)state;
     for (int threads = 0; threads <= 5; threads++) {

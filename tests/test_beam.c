@@ -6,7 +6,7 @@ static const double length = 1, height = 0.02; // square section
 
 static void beam_create(bar *b, int along, int across, fem_material_kind kind, double young) {
     const double size[3] = {length, height, height};
-    const int cells[3] = {along, across, across};
+    const int    cells[3] = {along, across, across};
     fem_material m = soft_material(kind, young, 0);
     bar_create(b, FEM_H8, size, cells, &m);
 }
@@ -32,9 +32,9 @@ static void beam_frequencies(int along, int across, double omega[3]) {
     assert_ok(fem_body_matrix(b.body, &M));
     fem_body_evaluate(b.body, b.work, NULL, NULL, &K);
     fem_body_mass(b.body, FEM_MASS_CONSISTENT, &M);
-    modes_problem problem = {.mesh = &b.mesh, .K = &K, .M = &M, .fixed = b.fixed};
+    modes_problem         problem = {.mesh = &b.mesh, .K = &K, .M = &M, .fixed = b.fixed};
     modes_lanczos_options options = modes_lanczos_default_options();
-    modes_basis basis = {0};
+    modes_basis           basis = {0};
     options.count = 6;
     assert_ok(modes_lanczos(&problem, &options, NULL, &basis, NULL));
     for (int k = 0; k < 3; k++) {
@@ -51,8 +51,8 @@ static void beam_frequencies(int along, int across, double omega[3]) {
 static void test_bending_frequencies(void **unused) {
     (void)unused;
     const double guess[3] = {1.875, 4.694, 7.855};
-    const int along[4] = {100, 200, 400, 800};
-    double theory[3], error[4][3], omega[3];
+    const int    along[4] = {100, 200, 400, 800};
+    double       theory[3], error[4][3], omega[3];
     for (int k = 0; k < 3; k++) {
         double x = clamped_free_root(guess[k]);
         theory[k] = x * x * sqrt(bending_stiffness(1e7) / (1000 * height * height * pow(length, 4)));
@@ -84,8 +84,8 @@ typedef struct elastica_end {
 } elastica_end;
 static elastica_end elastica_shoot(double p, double curvature) {
     elastica_end s = {.curvature = curvature};
-    int steps = 2000;
-    double h = 1.0 / steps;
+    int          steps = 2000;
+    double       h = 1.0 / steps;
     for (int k = 0; k < steps; k++) {
         double slope[4][4], state[4] = {s.theta, s.curvature, s.x, s.y};
         for (int stage = 0; stage < 4; stage++) {
@@ -126,18 +126,18 @@ static void test_elastica(void **unused) {
 // A tip force that bends the beam down by half its length: both components of the tip come within 1% of the elastica.
 static void test_large_deflection(void **unused) {
     (void)unused;
-    const int along[4] = {100, 200, 400, 800};
-    double p = 2, young = 1e9, down[4], back[4]; // stiff enough that the force does not stretch it
+    const int    along[4] = {100, 200, 400, 800};
+    double       p = 2, young = 1e9, down[4], back[4]; // stiff enough that the force does not stretch it
     elastica_end exact = elastica(p);
     for (int level = 0; level < 4; level++) {
         bar b;
         beam_create(&b, along[level], 2, FEM_STVK, young);
         const fem_set *tip = fem_mesh_vertex_set(&b.mesh, "x1");
-        const double traction[3] = {0, 0, -p * bending_stiffness(young) / (length * length) / (height * height)};
-        double area, mean[3];
+        const double   traction[3] = {0, 0, -p * bending_stiffness(young) / (length * length) / (height * height)};
+        double         area, mean[3];
         assert_ok(solver_add_surface_load(&b.mesh, tip->count, tip->items, traction, 0, b.load, &area));
         solver_options o = solver_default_options();
-        solver_full *solver = NULL;
+        solver_full   *solver = NULL;
         assert_ok(solver_full_create(&solver, b.body, b.fixed, &o));
         solver_full_set_load(solver, b.load);
         assert_ok(solver_full_static(solver, NULL));

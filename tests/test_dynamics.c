@@ -2,7 +2,7 @@
 #include "tests/solver_case.h"
 
 static const double size[3] = {1, 0.2, 0.15};
-static const int cells[3] = {6, 2, 2};
+static const int    cells[3] = {6, 2, 2};
 
 static solver_full *make_solver(const bar *b, const solver_options *o) {
     solver_full *solver = NULL;
@@ -43,8 +43,8 @@ static double *swing(const bar *b, solver_options o, double duration, int steps)
 static void test_orders(void **unused) {
     (void)unused;
     fem_material m = soft_material(FEM_STVK, 3e5, 0.3);
-    bar b;
-    const int coarse[3] = {4, 1, 1};
+    bar          b;
+    const int    coarse[3] = {4, 1, 1};
     bar_create(&b, FEM_H8, size, coarse, &m);
     for (int variant = 0; variant < 4; variant++) {
         solver_options o = solver_default_options();
@@ -52,8 +52,8 @@ static void test_orders(void **unused) {
         o.damping_mass = 0.5;
         o.damping_stiffness = variant == 0 ? 0 : 0.002;
         o.damping_local = variant == 2;
-        int base = variant == 0 || variant == 3 ? 200 : 100;
-        double duration = variant == 0 ? 0.1 : 0.2, error[3]; // undamped stiff modes ask for small steps
+        int            base = variant == 0 || variant == 3 ? 200 : 100;
+        double         duration = variant == 0 ? 0.1 : 0.2, error[3]; // undamped stiff modes ask for small steps
         solver_options fine = o;
         fine.integrator = SOLVER_NEWMARK;
         double *reference = swing(&b, fine, duration, 4800);
@@ -117,8 +117,8 @@ static void test_energy_of_linear_body(void **unused) {
 static void test_energy_of_nonlinear_body(void **unused) {
     (void)unused;
     fem_material m = soft_material(FEM_STVK, 3e5, 0.3);
-    const int coarse[3] = {4, 1, 1};
-    bar b;
+    const int    coarse[3] = {4, 1, 1};
+    bar          b;
     bar_create(&b, FEM_H8, size, coarse, &m);
     double drift[2];
     for (int k = 0; k < 2; k++) {
@@ -149,7 +149,7 @@ static void test_energy_of_nonlinear_body(void **unused) {
 // Lowest mode of the held bar by inverse iteration, mass-normalised; returns omega^2.
 static double lowest_mode(const bar *b, fem_sparse *K, fem_sparse *M, double *psi) {
     fem_factor *factor = NULL;
-    double *Mx = b->work, omega2 = 0;
+    double     *Mx = b->work, omega2 = 0;
     assert_ok(fem_body_matrix(b->body, K));
     assert_ok(fem_body_matrix(b->body, M));
     for (int i = 0; i < b->n; i++) psi[i] = 0;
@@ -176,22 +176,22 @@ static double lowest_mode(const bar *b, fem_sparse *K, fem_sparse *M, double *ps
 static void test_damping_rate(void **unused) {
     (void)unused;
     fem_material m = soft_material(FEM_STVK, 1e6, 0.3);
-    bar b;
+    bar          b;
     const double slab[3] = {1, 0.2, 0.13};
     bar_create(&b, FEM_H8, slab, cells, &m);
     fem_sparse K = {0}, M = {0};
-    double *psi = fem_alloc((size_t)b.n, sizeof *psi);
-    double omega2 = lowest_mode(&b, &K, &M, psi), omega = sqrt(omega2);
+    double    *psi = fem_alloc((size_t)b.n, sizeof *psi);
+    double     omega2 = lowest_mode(&b, &K, &M, psi), omega = sqrt(omega2);
     for (int variant = 0; variant < 3; variant++) {
         solver_options o = solver_default_options();
-        double period = 2 * acos(-1.0) / omega;
+        double         period = 2 * acos(-1.0) / omega;
         o.damping_mass = variant == 1 ? 0 : 0.1 * omega;
         o.damping_stiffness = variant == 0 ? 0 : 0.1 / omega;
         o.damping_local = variant == 2;
         o.time_step = period / 400;
-        double c = o.damping_mass + o.damping_stiffness * omega2, damped = sqrt(omega2 - c * c / 4);
+        double       c = o.damping_mass + o.damping_stiffness * omega2, damped = sqrt(omega2 - c * c / 4);
         solver_full *solver = make_solver(&b, &o);
-        double *start = fem_copy(psi, (size_t)b.n, sizeof *start);
+        double      *start = fem_copy(psi, (size_t)b.n, sizeof *start);
         dense_scale(b.n, 1e-7 / largest_entry(b.n, psi), start); // so small that StVK is linear
         assert_ok(solver_full_set_state(solver, 0, start, NULL));
         double amplitude[2];
@@ -223,7 +223,7 @@ static void test_damping_rate(void **unused) {
 static void test_local_damping_balance(void **unused) {
     (void)unused;
     fem_material m = soft_material(FEM_NEOHOOKEAN, 3e5, 0.3);
-    bar b;
+    bar          b;
     bar_create(&b, FEM_T4, size, cells, &m);
     bar_pull(&b, "x1", 0, 10, -40);
     solver_options o = solver_default_options();
@@ -232,8 +232,8 @@ static void test_local_damping_balance(void **unused) {
     solver_full_set_load(solver, b.load);
     run(solver, 15);
     const solver_state *s = solver_full_state(solver);
-    fem_sparse K = {0}, M = {0};
-    double *r = fem_alloc((size_t)b.n, sizeof *r), largest = 0, error = 0;
+    fem_sparse          K = {0}, M = {0};
+    double             *r = fem_alloc((size_t)b.n, sizeof *r), largest = 0, error = 0;
     assert_ok(fem_body_matrix(b.body, &K));
     assert_ok(fem_body_matrix(b.body, &M));
     fem_body_mass(b.body, o.mass, &M);
@@ -245,7 +245,7 @@ static void test_local_damping_balance(void **unused) {
     dense_axpy(b.n, o.damping_mass, b.work, r);
     fem_sparse_multiply(&K, 1, s->v, b.work);
     dense_axpy(b.n, o.damping_stiffness, b.work, r);
-    double damping = o.damping_stiffness * largest_entry(b.n, b.work);
+    double  damping = o.damping_stiffness * largest_entry(b.n, b.work);
     double *reaction = b.work;
     solver_full_reactions(solver, reaction);
     double reaction_error = 0;
@@ -276,17 +276,17 @@ static void test_free_fall(void **unused) {
     (void)unused;
     const double g[3] = {1, 2, -9.81};
     fem_material m = soft_material(FEM_NEOHOOKEAN, 1e6, 0.3);
-    bar b;
+    bar          b;
     bar_create(&b, FEM_T4, size, cells, &m);
     assert_ok(solver_add_gravity(b.body, g, b.load));
     solver_options o = solver_default_options();
-    solver_full *solver = NULL;
+    solver_full   *solver = NULL;
     o.time_step = 0.01;
     assert_ok(solver_full_create(&solver, b.body, NULL, &o));
     solver_full_set_load(solver, b.load);
     run(solver, 100);
     const solver_state *s = solver_full_state(solver);
-    double error = 0;
+    double              error = 0;
     for (int i = 0; i < b.n; i++) error = fmax(error, fabs(s->u[i] - g[i % 3] * s->time * s->time / 2));
     printf("  after 1 s: %.1e m off a fall of %.3f m\n", error, -s->u[2]);
     assert_true(error < 1e-7);
@@ -298,14 +298,14 @@ static void test_free_fall(void **unused) {
 static void test_moving_supports(void **unused) {
     (void)unused;
     fem_material m = soft_material(FEM_STVK, 1e6, 0.3);
-    bar b;
+    bar          b;
     bar_create(&b, FEM_H8, size, cells, &m);
     solver_options o = solver_default_options();
     o.time_step = 0.02;
     o.damping_mass = 2; // the swinging that remains fades
     solver_full *solver = make_solver(&b, &o);
-    double worst = 0;
-    fem_sparse M = {0};
+    double       worst = 0;
+    fem_sparse   M = {0};
     assert_ok(fem_body_matrix(b.body, &M));
     fem_body_mass(b.body, o.mass, &M);
     double *Ma = fem_alloc((size_t)b.n, sizeof *Ma);
@@ -315,7 +315,7 @@ static void test_moving_supports(void **unused) {
         solver_full_prescribe(solver, b.work);
         assert_ok(solver_full_step(solver));
         const solver_state *state = solver_full_state(solver);
-        double inertia[3], reaction[3], drag[3];
+        double              inertia[3], reaction[3], drag[3];
         solver_full_reactions(solver, b.work);
         total_force(b.n, b.work, reaction);
         fem_sparse_multiply(&M, 1, state->a, Ma);
@@ -340,7 +340,7 @@ static void test_moving_supports(void **unused) {
 static void test_rest_is_static_solution(void **unused) {
     (void)unused;
     fem_material m = soft_material(FEM_NEOHOOKEAN, 1e6, 0.3);
-    bar b;
+    bar          b;
     bar_create(&b, FEM_H8, size, cells, &m);
     bar_pull(&b, "x1", 0, 0, -40);
     solver_options o = solver_default_options();
@@ -365,12 +365,12 @@ static void test_rest_is_static_solution(void **unused) {
 // ---- failure -----------------------------------------------------------------------------------------------------
 
 typedef struct kept_state {
-    double time;
+    double  time;
     double *u, *v, *a;
 } kept_state;
 static kept_state keep(const bar *b, const solver_full *solver) {
     const solver_state *s = solver_full_state(solver);
-    size_t n = (size_t)b->n;
+    size_t              n = (size_t)b->n;
     return (kept_state){s->time, fem_copy(s->u, n, sizeof(double)), fem_copy(s->v, n, sizeof(double)),
                         fem_copy(s->a, n, sizeof(double))};
 }
@@ -391,7 +391,7 @@ static void drop(kept_state *kept) {
 static void test_failed_step_changes_nothing(void **unused) {
     (void)unused;
     fem_material m = soft_material(FEM_NEOHOOKEAN, 3e5, 0.3);
-    bar b;
+    bar          b;
     bar_create(&b, FEM_H8, size, cells, &m);
     bar_pull(&b, "x1", 0, 0, -40);
     double *bad = fem_copy(b.load, (size_t)b.n, sizeof *bad);
@@ -448,7 +448,7 @@ static void test_failed_step_changes_nothing(void **unused) {
 static void test_instability_is_reported(void **unused) {
     (void)unused;
     fem_material m = soft_material(FEM_LINEAR, 1e6, 0.3);
-    bar b;
+    bar          b;
     bar_create(&b, FEM_H8, size, cells, &m);
     bar_pull(&b, "x1", 0, 0, -1);
     solver_options o = solver_default_options();
@@ -457,7 +457,7 @@ static void test_instability_is_reported(void **unused) {
     solver_full *solver = make_solver(&b, &o);
     solver_full_set_load(solver, b.load);
     fem_status status = FEM_OK;
-    int steps = 0;
+    int        steps = 0;
     for (; steps < 400 && status == FEM_OK; steps++) status = solver_full_step(solver);
     printf("  after %d steps: %s\n", steps, fem_message());
     assert_int_equal(status, FEM_UNSTABLE);
@@ -475,7 +475,7 @@ static void test_step_allocates_nothing(void **unused) {
     (void)unused;
     for (int variant = 0; variant < 8; variant++) {
         fem_material m = soft_material(variant & 4 ? FEM_LINEAR : FEM_STVK, 1e6, 0.3);
-        bar b;
+        bar          b;
         bar_create(&b, variant & 1 ? FEM_H8 : FEM_T4, size, cells, &m);
         bar_pull(&b, "x1", 0, 0, -10);
         solver_options o = solver_default_options();
@@ -506,7 +506,7 @@ static void test_step_allocates_nothing(void **unused) {
 static void test_threads_do_not_matter(void **unused) {
     (void)unused;
     fem_material m = soft_material(FEM_STVK, 3e5, 0.3);
-    bar b;
+    bar          b;
     bar_create(&b, FEM_T4, size, cells, &m);
     bar_pull(&b, "x1", 0, 0, -40);
     double *u[2];

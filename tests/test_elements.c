@@ -6,23 +6,23 @@
 #include <math.h>
 
 typedef struct sample {
-    fem_mesh mesh;
+    fem_mesh  mesh;
     fem_body *body;
-    int n; // 3 vertices
-    double *u, *a, *b;
+    int       n; // 3 vertices
+    double   *u, *a, *b;
 } sample;
 
 // A box of 5 x 4 x 3 cells whose inner vertices are moved about, with two materials of one kind, in a bent pose.
 static void make_sample(sample *s, fem_element type, fem_material_kind kind, int quadrature, bool plain) {
     *s = (sample){0};
-    const double low[3] = {0, 0, 0}, high[3] = {1.25, 0.8, 0.6};
-    const int cells[3] = {5, 4, 3};
-    uint64_t seed = 21;
+    const double     low[3] = {0, 0, 0}, high[3] = {1.25, 0.8, 0.6};
+    const int        cells[3] = {5, 4, 3};
+    uint64_t         seed = 21;
     fem_body_options options = fem_body_default_options();
     assert_ok(fem_generate_box(&s->mesh, type, low, high, cells));
     for (int v = 0; v < s->mesh.vertex_count; v++) {
         double *x = s->mesh.vertices + 3 * v;
-        bool inside = true;
+        bool    inside = true;
         for (int i = 0; i < 3; i++) inside = inside && x[i] > low[i] + 1e-9 && x[i] < high[i] - 1e-9;
         for (int i = 0; i < 3; i++) x[i] += inside ? 0.03 * test_random(&seed) : 0;
     }
@@ -36,7 +36,7 @@ static void make_sample(sample *s, fem_element type, fem_material_kind kind, int
     assert_ok(fem_mesh_set_material(&s->mesh, &m));
     // a second region with twice the stiffness and three times the density
     fem_material *materials = fem_alloc(2, sizeof *materials);
-    fem_region *regions = fem_alloc(2, sizeof *regions);
+    fem_region   *regions = fem_alloc(2, sizeof *regions);
     assert_non_null(materials);
     assert_non_null(regions);
     materials[0] = materials[1] = m;
@@ -58,7 +58,7 @@ static void make_sample(sample *s, fem_element type, fem_material_kind kind, int
     s->b = fem_alloc((size_t)s->n, sizeof(double));
     for (int v = 0; v < s->mesh.vertex_count; v++) { // bend, twist and a little noise
         const double *x = s->mesh.vertices + 3 * v;
-        double angle = 0.6 * x[0];
+        double        angle = 0.6 * x[0];
         s->u[3 * v] = -sin(angle) * x[2] * 0.8 + 0.1 * x[0];
         s->u[3 * v + 1] = 0.2 * x[0] * x[2];
         s->u[3 * v + 2] = 0.3 * x[0] * x[0] - 0.1 * x[1] * x[2];
@@ -103,7 +103,7 @@ static double *moved(const sample *s, double h) {
 
 static void difference_errors(const sample *s, double h, double error[3]) {
     fem_sparse K = {0};
-    double W[2], *f[2], *Kb[2], *force = fem_alloc((size_t)s->n, 8), *product = fem_alloc((size_t)s->n, 8);
+    double     W[2], *f[2], *Kb[2], *force = fem_alloc((size_t)s->n, 8), *product = fem_alloc((size_t)s->n, 8);
     assert_ok(fem_body_matrix(s->body, &K));
     for (int side = 0; side < 2; side++) {
         double *u = moved(s, side ? h : -h);
@@ -131,7 +131,7 @@ static void difference_errors(const sample *s, double h, double error[3]) {
 
 static void check_derivatives(fem_element type, fem_material_kind kind, int quadrature) {
     static const char *const names[] = {"f against W", "K against f", "(H:a)b against K"};
-    sample s;
+    sample                   s;
     make_sample(&s, type, kind, quadrature, false);
     double coarse[3], fine[3];
     difference_errors(&s, 0.04, coarse);
@@ -151,9 +151,9 @@ static void test_derivatives(void **state) { (void)state, for_all(check_derivati
 // ---- fast against plain --------------------------------------------------------------------------------------------
 
 static void check_fast(fem_element type, fem_material_kind kind, int quadrature) {
-    sample fast, plain;
+    sample     fast, plain;
     fem_sparse K = {0}, L = {0};
-    double W, V, *f, *g;
+    double     W, V, *f, *g;
     make_sample(&fast, type, kind, quadrature, false);
     make_sample(&plain, type, kind, quadrature, true);
     f = fem_alloc((size_t)fast.n, 8), g = fem_alloc((size_t)fast.n, 8);
@@ -189,16 +189,16 @@ static void test_fast_equals_plain(void **state) { (void)state, for_all(check_fa
 // each result alone is the same as all of them together, and none depends on the number of threads, to the last bit
 static void test_threads(void **state) {
     (void)state;
-    fem_mesh mesh = {0};
-    fem_body *body = NULL;
+    fem_mesh         mesh = {0};
+    fem_body        *body = NULL;
     fem_body_options options = fem_body_default_options();
-    const double low[3] = {0, 0, 0}, high[3] = {2, 1, 1};
-    const int cells[3] = {16, 10, 10};
+    const double     low[3] = {0, 0, 0}, high[3] = {2, 1, 1};
+    const int        cells[3] = {16, 10, 10};
     assert_ok(fem_generate_box(&mesh, FEM_T4, low, high, cells));
     assert_ok(fem_body_create(&body, &mesh, &options));
-    int n = 3 * mesh.vertex_count;
-    uint64_t seed = 1;
-    double *u = fem_alloc((size_t)n, 8), *f[3], W[3], alone;
+    int        n = 3 * mesh.vertex_count;
+    uint64_t   seed = 1;
+    double    *u = fem_alloc((size_t)n, 8), *f[3], W[3], alone;
     fem_sparse K[3] = {{0}};
     test_random_fill(&seed, n, 0.02, u);
     for (int t = 0; t < 3; t++) {
@@ -229,7 +229,7 @@ static void check_patch(fem_element type, fem_material_kind kind, int quadrature
     sample s;
     make_sample(&s, type, kind, quadrature, false);
     const double G[9] = {0.1, 0.05, -0.02, 0.03, -0.08, 0.04, 0.02, -0.06, 0.07};
-    double *f = fem_alloc((size_t)s.n, 8), W, inner = 0, outer = 0, density, P[9], F[9], volume = 1.25 * 0.8 * 0.6;
+    double      *f = fem_alloc((size_t)s.n, 8), W, inner = 0, outer = 0, density, P[9], F[9], volume = 1.25 * 0.8 * 0.6;
     fem_material_constants c;
     for (int e = 0; e < s.mesh.element_count; e++) s.mesh.region[e] = 0;
     fem_body_destroy(s.body);
@@ -240,7 +240,7 @@ static void check_patch(fem_element type, fem_material_kind kind, int quadrature
     fem_body_evaluate(s.body, s.u, &W, f, NULL);
     for (int v = 0; v < s.mesh.vertex_count; v++) {
         const double *x = s.mesh.vertices + 3 * v;
-        bool inside =
+        bool          inside =
             x[0] > 1e-9 && x[1] > 1e-9 && x[2] > 1e-9 && x[0] < 1.25 - 1e-9 && x[1] < 0.8 - 1e-9 && x[2] < 0.6 - 1e-9;
         if (inside)
             inner = fmax(inner, vec3_norm(f + 3 * v));
@@ -312,7 +312,7 @@ static void test_null_space(void **state) {
         sample s;
         make_sample(&s, (fem_element)type, FEM_STVK, 2, false);
         fem_sparse K = {0};
-        double *dense = fem_calloc((size_t)s.n * (size_t)s.n, 8), *values = fem_alloc((size_t)s.n, 8),
+        double    *dense = fem_calloc((size_t)s.n * (size_t)s.n, 8), *values = fem_alloc((size_t)s.n, 8),
                *column = fem_calloc((size_t)s.n, 8);
         assert_ok(fem_body_matrix(s.body, &K));
         memset(s.u, 0, (size_t)s.n * 8);
@@ -349,7 +349,7 @@ static void test_mass(void **state) {
         sample s;
         make_sample(&s, (fem_element)type, FEM_STVK, 2, false);
         fem_sparse M = {0}, lumped = {0};
-        double *x = fem_alloc((size_t)s.n, 8), *Mx = fem_alloc((size_t)s.n, 8),
+        double    *x = fem_alloc((size_t)s.n, 8), *Mx = fem_alloc((size_t)s.n, 8),
                *masses = fem_alloc((size_t)s.mesh.vertex_count, 8);
         for (int e = 0; e < s.mesh.element_count; e++) s.mesh.region[e] = 0;
         assert_ok(fem_body_matrix(s.body, &M));
@@ -358,7 +358,7 @@ static void test_mass(void **state) {
         fem_body_mass(s.body, FEM_MASS_LUMPED, &lumped);
         fem_body_vertex_masses(s.body, masses);
         const double edge[3] = {1.25, 0.8, 0.6};
-        double total = 2 * edge[0] * edge[1] * edge[2], worst = 0;
+        double       total = 2 * edge[0] * edge[1] * edge[2], worst = 0;
         for (int i = 0; i < 3; i++)
             for (int j = 0; j < 3; j++) { // int rho x_i x_j with x_i in direction 0 of the field
                 memset(x, 0, (size_t)s.n * 8);
@@ -408,16 +408,16 @@ static void test_min_jacobian(void **state) {
 // a refused allocation anywhere in the creation of a body or its matrix is reported, and nothing is left behind
 static void test_allocation_failure(void **state) {
     (void)state;
-    fem_mesh mesh = {0};
-    const double low[3] = {0, 0, 0}, high[3] = {1, 1, 1};
-    const int cells[3] = {2, 2, 2};
+    fem_mesh         mesh = {0};
+    const double     low[3] = {0, 0, 0}, high[3] = {1, 1, 1};
+    const int        cells[3] = {2, 2, 2};
     fem_body_options options = fem_body_default_options();
-    long failures = 0;
+    long             failures = 0;
     assert_ok(fem_generate_box(&mesh, FEM_H8, low, high, cells));
     for (long allowed = 0;; allowed++) {
-        fem_body *body = NULL;
+        fem_body  *body = NULL;
         fem_sparse K = {0};
-        long before = fem_memory_blocks();
+        long       before = fem_memory_blocks();
         fem_memory_fail_after(allowed);
         fem_status status = fem_body_create(&body, &mesh, &options);
         if (status == FEM_OK) status = fem_body_matrix(body, &K);

@@ -6,7 +6,7 @@
 
 static fem_material sample_material(fem_material_kind kind) {
     fem_material m = fem_material_default();
-    double c = cos(0.7), s = sin(0.7), frame[9] = {c, -s, 0, s, c, 0, 0, 0, 1};
+    double       c = cos(0.7), s = sin(0.7), frame[9] = {c, -s, 0, s, c, 0, 0, 0, 1};
     m.kind = kind;
     m.young = 2.5, m.poisson = 0.35;
     m.young3[0] = 10, m.young3[1] = 3, m.young3[2] = 1.5;
@@ -64,9 +64,9 @@ static void test_derivatives(void **state) {
     (void)state;
     for (int kind = 0; kind < FEM_MATERIAL_KINDS; kind++) {
         fem_material_constants c;
-        fem_material m = sample_material((fem_material_kind)kind);
-        uint64_t seed = 7;
-        double F[9], A[9], B[9], P[9];
+        fem_material           m = sample_material((fem_material_kind)kind);
+        uint64_t               seed = 7;
+        double                 F[9], A[9], B[9], P[9];
         fem_material_prepare(&c, &m);
         printf("  %s\n", fem_material_kind_name(m.kind));
         for (int trial = 0; trial < 3; trial++) {
@@ -87,11 +87,11 @@ static void test_derivatives(void **state) {
 static void test_symmetry(void **state) {
     (void)state;
     uint64_t seed = 3;
-    double worst = 0;
+    double   worst = 0;
     for (int kind = 0; kind < FEM_MATERIAL_KINDS; kind++) {
         fem_material_constants c;
-        fem_material m = sample_material((fem_material_kind)kind);
-        double F[9], D[81], A[9], B[9], C[9], Q1[9], Q2[9], Q3[9];
+        fem_material           m = sample_material((fem_material_kind)kind);
+        double                 F[9], D[81], A[9], B[9], C[9], Q1[9], Q2[9], Q3[9];
         fem_material_prepare(&c, &m);
         random_gradient(&seed, 0.4, F);
         fem_material_evaluate(&c, F, NULL, NULL, D);
@@ -120,12 +120,12 @@ static void rotation(double R[9], double x, double y, double z, double angle) {
 // a rotation before it changes none for isotropic materials
 static void test_objectivity(void **state) {
     (void)state;
-    double R[9], F[9], RF[9], FR[9], W, W1, W2, P[9];
+    double   R[9], F[9], RF[9], FR[9], W, W1, W2, P[9];
     uint64_t seed = 11;
     rotation(R, 1, 2, -0.5, 2.1);
     for (int kind = FEM_STVK; kind < FEM_MATERIAL_KINDS; kind++) {
         fem_material_constants c;
-        fem_material m = sample_material((fem_material_kind)kind);
+        fem_material           m = sample_material((fem_material_kind)kind);
         fem_material_prepare(&c, &m);
         fem_material_evaluate(&c, R, &W, P, NULL);
         random_gradient(&seed, 0.3, F);
@@ -148,13 +148,13 @@ static void test_objectivity(void **state) {
 // times 2 and bulk modulus 2 v1; Arruda-Boyce has the shear modulus of its series and bulk modulus k
 static void test_small_strain_limit(void **state) {
     (void)state;
-    double identity[9], D[81], L[81];
-    fem_material linear = sample_material(FEM_LINEAR);
+    double                 identity[9], D[81], L[81];
+    fem_material           linear = sample_material(FEM_LINEAR);
     fem_material_constants c;
     mat3_identity(identity);
     for (int kind = FEM_STVK; kind < FEM_MATERIAL_KINDS; kind++) {
         fem_material m = sample_material((fem_material_kind)kind), equal = linear;
-        double mu = 0, bulk = 0;
+        double       mu = 0, bulk = 0;
         if (kind == FEM_ORTHOTROPIC) { // isotropic constants in a turned frame
             for (int i = 0; i < 3; i++)
                 m.young3[i] = m.young, m.poisson3[i] = m.poisson, m.shear3[i] = m.young / (2 * (1 + m.poisson));
@@ -182,7 +182,7 @@ static void test_small_strain_limit(void **state) {
 // pulled along its first axis, an orthotropic material shows E1, nu12 and nu13 = nu31 E1/E3
 static void test_orthotropic_constants(void **state) {
     (void)state;
-    fem_material m = sample_material(FEM_ORTHOTROPIC);
+    fem_material           m = sample_material(FEM_ORTHOTROPIC);
     fem_material_constants c;
     mat3_identity(m.frame);
     fem_material_prepare(&c, &m);
@@ -204,8 +204,8 @@ static void test_inversion_guard(void **state) {
     (void)state;
     for (int kind = FEM_NEOHOOKEAN; kind < FEM_MATERIAL_KINDS; kind++) {
         fem_material_constants c;
-        fem_material m = sample_material((fem_material_kind)kind);
-        double F[9] = {1.2, 0.1, 0, -0.2, 0.9, 0.1, 0.05, 0.1, -0.4}, A[9], B[9], W[2], P[2][9], D[2][81];
+        fem_material           m = sample_material((fem_material_kind)kind);
+        double   F[9] = {1.2, 0.1, 0, -0.2, 0.9, 0.1, 0.05, 0.1, -0.4}, A[9], B[9], W[2], P[2][9], D[2][81];
         uint64_t seed = 5;
         fem_material_prepare(&c, &m);
         assert_true(mat3_det(F) < -0.2);

@@ -132,7 +132,7 @@ static void test_no_file(void **state) {
     printf("%s\n", fem_message());
 }
 
-// ---- random damage -------------------------------------------------------------------------------------------------
+// ---- random damage ---------------------------------------------------------------------------------------------
 
 static uint64_t random_state = 20240611;
 static unsigned pick(unsigned below) { return (unsigned)((test_random(&random_state) + 1) / 2 * below) % below; }

@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <zlib.h>
 
-// ---- numbers -------------------------------------------------------------------------------------------------------
+// ---- numbers ---------------------------------------------------------------------------------------------------
 
 static double random_double(uint64_t *state) {
     for (;;) {
@@ -90,8 +90,7 @@ static void test_locale(void **state) {
     printf("read and written with a point in %s\n", names[i]);
 }
 
-// ---- comparing meshes
-// ------------------------------------------------------------------------------------------------
+// ---- comparing meshes ------------------------------------------------------------------------------------------
 
 static void assert_same_sets(int count, const fem_set *a, int other, const fem_set *b) {
     assert_int_equal(count, other);
@@ -160,8 +159,7 @@ static void make_box(fem_mesh *mesh, fem_element type, fem_material_kind kind) {
     assert_ok(fem_mesh_add_element_set(mesh, "nothing", 0, items));
 }
 
-// ---- round trips
-// -------------------------------------------------------------------------------------------------------
+// ---- round trips -----------------------------------------------------------------------------------------------
 
 // .vtu keeps everything to the last bit, .veg everything but the kinds of material that it does not know; packed or not
 static void test_round_trips(void **state) {
@@ -255,8 +253,7 @@ static void test_veg_regions(void **state) {
     fem_mesh_destroy(&back);
 }
 
-// ---- .veg
-// ----------------------------------------------------------------------------------------------------------------
+// ---- .veg ------------------------------------------------------------------------------------------------------
 
 // every keyword at once: 0-based numbers, commas, an include in a set, ranges, overriding regions, vertex sets
 static void test_veg_features(void **state) {
@@ -343,8 +340,7 @@ static void test_orthotropic(void **state) {
     assert_true(worst < 1e-14);
 }
 
-// ---- .vtu
-// ----------------------------------------------------------------------------------------------------------------
+// ---- .vtu ------------------------------------------------------------------------------------------------------
 
 // files that another program encoded, in each encoding, hold the same two tetrahedra
 static void test_vtu_encodings(void **state) {
@@ -402,8 +398,7 @@ static void test_vtu_fields(void **state) {
     fem_mesh_destroy(&back);
 }
 
-// ---- lists and surfaces
-// --------------------------------------------------------------------------------------------------
+// ---- lists and surfaces ----------------------------------------------------------------------------------------
 
 static void test_vertex_lists(void **state) {
     (void)state;
@@ -455,8 +450,59 @@ static void test_surfaces(void **state) {
     fem_mesh_destroy(&mesh);
 }
 
-// ---- files
-// ---------------------------------------------------------------------------------------------------------------
+// a writer refuses what its format cannot hold, and says which name or field it is
+static void test_refusals(void **state) {
+    (void)state;
+    fem_mesh    mesh = {0}, back = {0};
+    const char *veg = test_temporary("refused.veg"), *vtu = test_temporary("refused.vtu");
+    make_box(&mesh, FEM_T4, FEM_STVK);
+    strcpy(mesh.materials[0].name, "a b");
+    assert_fails(fem_mesh_write(&mesh, veg), FEM_BAD_INPUT,
+                 "refused.veg: the name \"a b\" is empty, too long or has a blank");
+    strcpy(mesh.materials[0].name, "a\nb");
+    assert_fails(fem_mesh_write(&mesh, vtu), FEM_BAD_INPUT, "control characters");
+    strcpy(mesh.materials[0].name, "wood"); // the second of that name gets a number
+    assert_ok(fem_mesh_write(&mesh, veg));
+    assert_ok(fem_mesh_read(&back, veg));
+    assert_string_equal(back.materials[1].name, "wood_2");
+    strcpy(mesh.regions[1].name, "all");
+    assert_fails(fem_mesh_write(&mesh, veg), FEM_BAD_INPUT, "two regions are called \"all\"");
+    strcpy(mesh.regions[1].name, "core");
+    assert_ok(fem_mesh_add_element_set(&mesh, "allElements", 1, (int[]){0}));
+    assert_fails(fem_mesh_write(&mesh, veg), FEM_BAD_INPUT, "the set \"allElements\" must hold all elements");
+    fem_field field = {"strain", 12, mesh.vertices, false};
+    assert_fails(fem_mesh_write_vtu(&mesh, vtu, NULL, 1, &field), FEM_BAD_INPUT, "field \"strain\" has 12 components");
+    field = (fem_field){"", 1, mesh.vertices, false};
+    assert_fails(fem_mesh_write_vtu(&mesh, vtu, NULL, 1, &field), FEM_BAD_INPUT, "of an array is empty or too long");
+    mesh.elements[0] = mesh.elements[1];
+    assert_fails(fem_mesh_write(&mesh, vtu), FEM_BAD_INPUT, "refused.vtu: element 0: vertex");
+    fem_surface surface = {
+        .vertex_count = 1, .vertices = (double[]){0, 0, 0}, .triangle_count = 1, .triangles = (int[]){0, 0, 1}};
+    assert_fails(fem_surface_write(&surface, test_temporary("refused.obj")), FEM_BAD_INPUT,
+                 "triangle 0: vertex 1 is outside 0..0");
+    assert_fails(fem_surface_write(&surface, veg), FEM_BAD_INPUT, "unknown kind of surface");
+    printf("%s\n", fem_message());
+    fem_mesh_destroy(&mesh);
+    fem_mesh_destroy(&back);
+}
+
+// arrays larger than the buffer of a file come back, bare and packed
+static void test_large(void **state) {
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        fem_mesh    mesh = {0}, back = {0};
+        const char *path = test_temporary(i ? "large.vtu.gz" : "large.vtu");
+        assert_ok(fem_generate_box(&mesh, FEM_H8, (double[]){0, 0, 0}, (double[]){1, 1, 1}, (int[]){20, 20, 20}));
+        assert_ok(fem_mesh_write(&mesh, path));
+        assert_ok(fem_mesh_read(&back, path));
+        assert_same_mesh(&mesh, &back);
+        printf("%d vertices came back\n", back.vertex_count);
+        fem_mesh_destroy(&mesh);
+        fem_mesh_destroy(&back);
+    }
+}
+
+// ---- files -----------------------------------------------------------------------------------------------------
 
 static int files_beside(const char *path) {
     char folder[512];
@@ -546,8 +592,7 @@ static void test_gzip(void **state) {
     fem_free(text);
 }
 
-// ---- memory
-// --------------------------------------------------------------------------------------------------------------
+// ---- memory ----------------------------------------------------------------------------------------------------
 
 // a reader or writer that runs out of memory says so, leaks nothing, and leaves the mesh as it was
 static void test_memory(void **state) {
@@ -627,8 +672,7 @@ static void test_memory(void **state) {
     assert_true(failures > 200);
 }
 
-// ---- real files
-// ------------------------------------------------------------------------------------------------------------
+// ---- real files ------------------------------------------------------------------------------------------------
 
 // meshes of other programs have the sizes that their makers say, and the largest reads in little time
 static void test_real_meshes(void **state) {

@@ -48,7 +48,8 @@ static double *dense_eigenvalues(const sample *p, int *count) {
     int *free_dof = fem_alloc((size_t)p->n, sizeof *free_dof), m = 0;
     for (int i = 0; i < p->n; i++)
         if (!p->fixed[i]) free_dof[m++] = i;
-    double *K = fem_alloc((size_t)m * (size_t)m, 8), *M = fem_alloc((size_t)m * (size_t)m, 8), *values = fem_alloc((size_t)m, 8);
+    double *K = fem_alloc((size_t)m * (size_t)m, 8), *M = fem_alloc((size_t)m * (size_t)m, 8),
+           *values = fem_alloc((size_t)m, 8);
     double *x = fem_calloc((size_t)p->n, 8), *y = fem_alloc((size_t)p->n, 8);
     for (int j = 0; j < m; j++) {
         x[free_dof[j]] = 1;
@@ -78,8 +79,8 @@ static void check_against_dense(sample *p, int rigid, const char *what) {
         worst = fmax(worst, fabs(basis.omega2[i] / values[rigid + i] - 1));
         residual = fmax(residual, report.residuals[i]);
     }
-    printf("  %-34s %d dofs, %d rigid, %d solves: eigenvalues %.1e, residual %.1e, U^T M U - I %.1e\n", what, report.free_dofs,
-           report.rigid, report.solves, worst, residual, report.orthogonality);
+    printf("  %-34s %d dofs, %d rigid, %d solves: eigenvalues %.1e, residual %.1e, U^T M U - I %.1e\n", what,
+           report.free_dofs, report.rigid, report.solves, worst, residual, report.orthogonality);
     assert_int_equal(report.rigid, rigid);
     assert_int_equal(report.free_dofs, m);
     assert_true(report.solves > 0); // ARPACK ran
@@ -165,7 +166,7 @@ static void test_all_modes(void **state) {
 // rigid motions have no energy and are mass-orthonormal
 static void test_rigid(void **state) {
     (void)state;
-    sample p;
+    sample  p;
     double *R = NULL;
     int     count = 0;
     make_box(&p, FEM_H8, 4, 3, 2, FEM_MASS_CONSISTENT);
@@ -218,7 +219,7 @@ static void test_failures(void **state) {
 static void test_allocation_failure(void **state) {
     (void)state;
     sample p;
-    long    failures = 0;
+    long   failures = 0;
     make_box(&p, FEM_T4, 7, 3, 3, FEM_MASS_CONSISTENT);
     modes_problem         problem = view(&p);
     modes_lanczos_options options = modes_lanczos_default_options();
@@ -245,8 +246,9 @@ static void test_allocation_failure(void **state) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_against_dense), cmocka_unit_test(test_two_components), cmocka_unit_test(test_all_modes),
-        cmocka_unit_test(test_rigid),         cmocka_unit_test(test_failures),       cmocka_unit_test(test_allocation_failure),
+        cmocka_unit_test(test_against_dense), cmocka_unit_test(test_two_components),
+        cmocka_unit_test(test_all_modes),     cmocka_unit_test(test_rigid),
+        cmocka_unit_test(test_failures),      cmocka_unit_test(test_allocation_failure),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }

@@ -2,21 +2,21 @@
 #include "tests/solver_case.h"
 
 static const double size[3] = {1, 0.2, 0.15};
-static const int cells[3] = {10, 3, 2};
+static const int    cells[3] = {10, 3, 2};
 
 // PCG's static solution equals the direct one to its tolerance, for both elements, linear and not.
 static void test_static_equals_direct(void **unused) {
     (void)unused;
     for (int variant = 0; variant < 4; variant++) {
         fem_material m = soft_material(variant & 2 ? FEM_NEOHOOKEAN : FEM_LINEAR, 1e6, 0.3);
-        bar b;
+        bar          b;
         bar_create(&b, variant & 1 ? FEM_H8 : FEM_T4, size, cells, &m);
         bar_pull(&b, "x1", 5, 0, -30);
         double *u[3];
-        int iterations[3];
+        int     iterations[3];
         for (int k = 0; k < 3; k++) { // direct, 1e-6, 1e-10
             solver_options o = solver_default_options();
-            solver_full *solver = NULL;
+            solver_full   *solver = NULL;
             o.linear = k == 0 ? SOLVER_DIRECT : SOLVER_PCG;
             o.pcg_tolerance = k == 1 ? 1e-6 : 1e-10;
             o.newton_tolerance = k == 1 ? 1e-6 : 1e-9;
@@ -45,14 +45,14 @@ static void test_dynamic_equals_direct(void **unused) {
     (void)unused;
     for (int variant = 0; variant < 4; variant++) {
         fem_material m = soft_material(variant & 2 ? FEM_STVK : FEM_LINEAR, 1e6, 0.3);
-        bar b;
+        bar          b;
         bar_create(&b, variant & 1 ? FEM_H8 : FEM_T4, size, cells, &m);
         bar_pull(&b, "x1", 5, 0, -30);
-        double *u[2];
+        double       *u[2];
         solver_report report = {0};
         for (int k = 0; k < 2; k++) {
             solver_options o = solver_default_options();
-            solver_full *solver = NULL;
+            solver_full   *solver = NULL;
             o.linear = k == 0 ? SOLVER_DIRECT : SOLVER_PCG;
             o.pcg_tolerance = 1e-10;
             assert_ok(solver_full_create(&solver, b.body, b.fixed, &o));
@@ -81,11 +81,11 @@ static void test_dynamic_equals_direct(void **unused) {
 static void test_iteration_limit(void **unused) {
     (void)unused;
     fem_material m = soft_material(FEM_STVK, 1e6, 0.3);
-    bar b;
+    bar          b;
     bar_create(&b, FEM_T4, size, cells, &m);
     bar_pull(&b, "x1", 5, 0, -30);
     solver_options o = solver_default_options();
-    solver_full *solver = NULL;
+    solver_full   *solver = NULL;
     o.linear = SOLVER_PCG;
     o.pcg_iterations = 3;
     o.load_halvings = 0;
@@ -103,9 +103,9 @@ static void test_iteration_limit(void **unused) {
 static void test_buckling_equals_direct(void **unused) {
     (void)unused;
     const double thin[3] = {1, 0.05, 0.08};
-    const int thin_cells[3] = {16, 1, 1};
+    const int    thin_cells[3] = {16, 1, 1};
     fem_material m = soft_material(FEM_STVK, 1e7, 0.0);
-    bar b;
+    bar          b;
     bar_create(&b, FEM_H8, thin, thin_cells, &m);
     const fem_set *end = fem_mesh_vertex_set(&b.mesh, "x1");
     for (int k = 0; k < end->count; k++)
@@ -117,7 +117,7 @@ static void test_buckling_equals_direct(void **unused) {
     double *u[2];
     for (int k = 0; k < 2; k++) {
         solver_options o = solver_default_options();
-        solver_full *solver = NULL;
+        solver_full   *solver = NULL;
         o.linear = k == 0 ? SOLVER_DIRECT : SOLVER_PCG;
         o.pcg_tolerance = 1e-10;
         o.newton_iterations = 60;

@@ -94,7 +94,7 @@ static void test_hinges(void **state) {
     for (int trial = 0; trial < 60; trial++) {
         enum { BALLS = 40 };
         fem_piece balls[BALLS];
-        char      names[BALLS][8];
+        char      names[BALLS][16];
         for (int i = 0; i < BALLS; i++) {
             snprintf(names[i], sizeof names[i], "b%d", i);
             balls[i] = (fem_piece){.name = names[i], .shape = FEM_BALL, .radius_a = i == 0 ? 0.45 : 0.1};

@@ -22,13 +22,13 @@ static const cJSON *item(const cJSON *json, const char *key) {
     if (!found) fail_msg("no \"%s\" in the reference", key);
     return found;
 }
-static double number(const cJSON *json, const char *key) { return item(json, key)->valuedouble; }
+static double      number(const cJSON *json, const char *key) { return item(json, key)->valuedouble; }
 static const char *text(const cJSON *json, const char *key) { return item(json, key)->valuestring; }
-static int numbers(const cJSON *json, const char *key, int most, double *out) {
-    int          count = 0;
-    const cJSON *entry;
-    cJSON_ArrayForEach(entry, item(json, key)) if (count < most) out[count++] = entry->valuedouble;
-    return count;
+static int         numbers(const cJSON *json, const char *key, int most, double *out) {
+            int          count = 0;
+            const cJSON *entry;
+            cJSON_ArrayForEach(entry, item(json, key)) if (count < most) out[count++] = entry->valuedouble;
+            return count;
 }
 
 typedef struct model {
@@ -118,7 +118,8 @@ static void test_vega_forces(void **state) {
         fem_body_mass(m.body, FEM_MASS_CONSISTENT, &m.M);
         check("|M|", fem_sparse_norm(&m.M), number(r, "consistent_mass_frobenius_3nx3n"), mass_tolerance);
         fem_body_vertex_masses(m.body, f);
-        check("|lumped masses|", dense_norm(m.mesh.vertex_count, f), number(r, "lumped_vertex_masses_norm2"), mass_tolerance);
+        check("|lumped masses|", dense_norm(m.mesh.vertex_count, f), number(r, "lumped_vertex_masses_norm2"),
+              mass_tolerance);
         check("total mass", fem_body_total_mass(m.body), number(r, "total_mass_getMass"), 1e-12);
         fem_free(u), fem_free(c), fem_free(s), fem_free(f), fem_free(zero), fem_free(Kc);
         free_model(&m);

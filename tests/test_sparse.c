@@ -1,4 +1,5 @@
-// Sparse matrices and their factor: pattern, products and solves against dense ones; indefinite matrices; failing memory.
+// Sparse matrices and their factor: pattern, products and solves against dense ones; indefinite matrices; failing
+// memory.
 #include "tests/support.h"
 
 #include <math.h>
@@ -38,7 +39,8 @@ static void free_problem(problem *p) {
     fem_free(p->fixed);
 }
 
-// rows ascend, the diagonal comes first, blocks are found, and exactly the pairs of vertices that share an element are there
+// rows ascend, the diagonal comes first, blocks are found, and exactly the pairs of vertices that share an element are
+// there
 static void test_pattern(void **state) {
     (void)state;
     for (int type = FEM_T4; type <= FEM_H8; type++) {
@@ -83,10 +85,10 @@ static void test_solve(void **state) {
             assert_ok(fem_factor_create(&factor, &p.K, p.fixed));
             assert_ok(fem_factor_factorise(factor, &p.K));
             assert_ok(fem_factor_solve(factor, columns, B, B));
-            double error = test_relative_error(total, B, X);
+            double            error = test_relative_error(total, B, X);
             fem_factor_report report = fem_factor_get_report(factor);
-            printf("  %s, %d right-hand sides: error %.1e (%d free dofs, %.0f entries)\n", type == FEM_T4 ? "T4" : "H8", columns, error,
-                   report.free_dofs, report.entries);
+            printf("  %s, %d right-hand sides: error %.1e (%d free dofs, %.0f entries)\n", type == FEM_T4 ? "T4" : "H8",
+                   columns, error, report.free_dofs, report.entries);
             assert_true(error < 1e-11);
             int held = 0;
             for (int i = 0; i < p.n; i++) held += p.fixed[i];
@@ -193,8 +195,10 @@ static void test_allocation_failure(void **state) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pattern), cmocka_unit_test(test_solve),
-        cmocka_unit_test(test_indefinite), cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_pattern),
+        cmocka_unit_test(test_solve),
+        cmocka_unit_test(test_indefinite),
+        cmocka_unit_test(test_sums),
         cmocka_unit_test(test_allocation_failure),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
