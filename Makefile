@@ -32,7 +32,7 @@ ALL_CFLAGS = -std=c17 $(OPTIMISE) -fno-math-errno -ffp-contract=off $(WARNINGS) 
 LIBS := -lopenblas -llapacke -lcholmod -larpack -lmetis -lcjson -lz -lpthread -lm
 
 LIBRARIES := libfem libdomain libmodes libcubature libsolver libscene
-KERNELS   := $(wildcard libfem/kernel_*.c)
+KERNELS   := $(foreach l,$(LIBRARIES),$(wildcard $(l)/kernel_*.c))
 SOURCES   := $(filter-out $(KERNELS),$(foreach l,$(LIBRARIES),$(wildcard $(l)/*.c)))
 OBJECTS   := $(SOURCES:%.c=$(BUILD)/%.o) $(foreach s,$(SIMD_LEVELS),$(KERNELS:%.c=$(BUILD)/%.$(s).o))
 APP       := $(patsubst %.c,$(BUILD)/%.o,$(wildcard app/*.c))
@@ -44,7 +44,7 @@ HEADERS   := $(foreach l,$(LIBRARIES),$(wildcard $(l)/*.h))
 # TOGETHER keeps the output of each compilation in one piece; tests and runs shall show theirs as it comes.
 TOGETHER := --output-sync=target
 ifeq ($(MAKELEVEL)$(word 2,$(MAKECMDGOALS)),0)
-MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1) $(if $(filter demo test test-long asan bench,$(MAKECMDGOALS)),,$(TOGETHER))
+MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1) $(if $(filter demo test test-long asan bench bench-long,$(MAKECMDGOALS)),,$(TOGETHER))
 endif
 
 # Q hides a command unless V=1; SAY prints the short form instead.
@@ -96,7 +96,7 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/tests/support.o $(BUILD)/liblimber
 	$(SAY) LINK $@
 	$(Q)$(CC) $(SANITIZE) -o $@ $^ $(LIBS) -lcmocka
 
-$(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/liblimber.a
+$(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/plot.o $(BUILD)/liblimber.a
 	$(SAY) LINK $@
 	$(Q)$(CC) $(SANITIZE) -o $@ $^ $(LIBS)
 
@@ -106,7 +106,7 @@ $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/liblimber.a
 # ---- demo, tests, benchmarks ---------------------------------------------------------------------------------------
 # They install what is missing before anything is compiled, so the compilation is a second make.
 
-.PHONY: demo test test-long asan bench build-tests build-benches
+.PHONY: demo test test-long asan bench bench-long build-tests build-benches
 prepare = @CC='$(CC)' scripts/install-deps && $(MAKE) --no-print-directory $(TOGETHER)
 
 demo:
@@ -134,6 +134,8 @@ bench:
 	+$(prepare) build-benches
 	@$(BUILD)/limber info --machine
 	@for program in $(BENCHES); do echo; echo "== $$(basename $$program)"; $$program || exit 1; done
+bench-long: # adds the rows that take long, or much memory
+	@+LIMBER_LONG=1 $(MAKE) --no-print-directory bench
 
 # ---- install -------------------------------------------------------------------------------------------------------
 
@@ -181,7 +183,7 @@ help:
 	@echo "make demo            a first simulation, from nothing: installs what is missing, builds, runs"
 	@echo "make test            all tests, likewise; V=1 shows their numbers; test-long adds the long ones"
 	@echo "make asan            all tests with the address and undefined-behaviour sanitizers"
-	@echo "make bench           all benchmarks"
+	@echo "make bench           all benchmarks, figures in out/bench; bench-long adds the long ones"
 	@echo "make install         to PREFIX=$(PREFIX), below DESTDIR; make uninstall removes it"
 	@echo "make check-includes  which file may include what"
 	@echo "make format          clang-format on all sources; check-format only looks"
