@@ -29,7 +29,7 @@ OPTIMISE ?= -O3 -g
 CFLAGS   ?=
 ALL_CFLAGS = -std=c17 $(OPTIMISE) -fno-math-errno -ffp-contract=off $(WARNINGS) $(if $(ARCH),-march=$(ARCH)) -fPIC -pthread -D_GNU_SOURCE \
              -DLIMBER_VERSION='"$(VERSION)"' -I. $(SANITIZE) $(CFLAGS)
-LIBS := -lopenblas -llapacke -lcholmod -larpack -lmetis -lcjson -lz -lpthread -lm
+LIBS := -lopenblas -llapacke -lcholmod -larpack -lmetis -lcjson -lz -lxxhash -lpthread -lm
 
 LIBRARIES := libfem libdomain libmodes libcubature libsolver libscene
 KERNELS   := $(foreach l,$(LIBRARIES),$(wildcard $(l)/kernel_*.c))

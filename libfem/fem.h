@@ -7,5 +7,6 @@
 #include "libfem/mesh.h"    // meshes, their files, generators, topology
 #include "libfem/sparse.h"  // symmetric block matrices and their factorisation
 #include "libfem/body.h"    // materials, elements, mass, assembly
+#include "libfem/store.h"   // checked binary files, hashes
 
 #endif
