@@ -77,6 +77,9 @@ void dense_gemv_t_set(int m, int n, double alpha, const double *A, const double 
 void dense_gemm(bool transpose_a, bool transpose_b, int m, int n, int k, double alpha, const double *A, const double *B,
                 double beta, double *C);
 
+// A file for other programs: NumPy's (.npy) or Matrix Market's (.mtx), each also with .gz behind it.
+fem_status fem_matrix_write(const char *path, int rows, int columns, const double *A);
+
 // A = L L^T in the lower triangle; FEM_INDEFINITE when A is not positive definite. Then solve A X = B in place.
 fem_status dense_cholesky(int n, double *A);
 void       dense_cholesky_solve(int n, const double *L, int columns, double *B);

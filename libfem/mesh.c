@@ -228,3 +228,27 @@ fem_status fem_mesh_check(const fem_mesh *mesh) {
     }
     return FEM_OK;
 }
+
+// Fields one by one: the bytes between them mean nothing.
+static fem_hash hash_material(fem_hash hash, const fem_material *m) {
+    double numbers[] = {m->density, m->young, m->poisson, m->mu01, m->mu10,
+                        m->v1,      m->mu,    m->chain,   m->bulk, m->inversion_threshold};
+    hash = fem_hash_add(hash, &m->kind, sizeof m->kind);
+    hash = fem_hash_add(hash, numbers, sizeof numbers);
+    hash = fem_hash_add(hash, m->young3, sizeof m->young3);
+    hash = fem_hash_add(hash, m->poisson3, sizeof m->poisson3);
+    hash = fem_hash_add(hash, m->shear3, sizeof m->shear3);
+    return fem_hash_add(hash, m->frame, sizeof m->frame);
+}
+
+fem_hash fem_mesh_hash(const fem_mesh *mesh) {
+    size_t   elements = (size_t)mesh->element_count;
+    fem_hash hash = fem_hash_add((fem_hash){0}, &mesh->type, sizeof mesh->type);
+    hash = fem_hash_add(hash, mesh->vertices, 3 * (size_t)mesh->vertex_count * sizeof *mesh->vertices);
+    hash = fem_hash_add(hash, mesh->elements,
+                        elements * (size_t)fem_element_vertices(mesh->type) * sizeof *mesh->elements);
+    hash = fem_hash_add(hash, mesh->region, elements * sizeof *mesh->region);
+    for (int i = 0; i < mesh->region_count; i++)
+        hash = hash_material(hash, &mesh->materials[mesh->regions[i].material]);
+    return hash;
+}

@@ -4,6 +4,7 @@
 
 #include "libfem/base.h"
 #include "libfem/material.h"
+#include "libfem/store.h"
 
 typedef enum fem_element { FEM_T4, FEM_H8 } fem_element;
 
@@ -63,6 +64,9 @@ fem_status     fem_mesh_add_element_set(fem_mesh *mesh, const char *name, int co
 const fem_set *fem_mesh_vertex_set(const fem_mesh *mesh, const char *name); // NULL when there is none of that name
 const fem_set *fem_mesh_element_set(const fem_mesh *mesh, const char *name);
 int            fem_mesh_region_index(const fem_mesh *mesh, const char *name); // -1 when there is none
+// Of everything that determines forces and masses: vertices, elements, and each element's material. Not of names or
+// sets.
+fem_hash fem_mesh_hash(const fem_mesh *mesh);
 // Gives every region this material.
 fem_status fem_mesh_set_material(fem_mesh *mesh, const fem_material *material);
 // Counts positive, indices in range, no vertex twice in an element, coordinates finite, volumes positive, regions and

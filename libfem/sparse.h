@@ -22,8 +22,10 @@ void       fem_sparse_axpy(fem_sparse *A, double alpha, const fem_sparse *B); //
 
 // Y = A X for `columns` vectors of length 3n stored one after the other; X and Y must not overlap
 void   fem_sparse_multiply(const fem_sparse *A, int columns, const double *X, double *Y);
-double fem_sparse_norm(const fem_sparse *A);                      // Frobenius norm of the whole 3n x 3n matrix
-int    fem_sparse_find(const fem_sparse *A, int row, int column); // index of block (row, column), row <= column, or -1
+double fem_sparse_norm(const fem_sparse *A); // Frobenius norm of the whole 3n x 3n matrix
+// Matrix Market file (.mtx, also .gz) of the lower half, for other programs.
+fem_status fem_sparse_write(const fem_sparse *A, const char *path);
+int fem_sparse_find(const fem_sparse *A, int row, int column); // index of block (row, column), row <= column, or -1
 
 // A = L L^T without the fixed degrees of freedom, by CHOLMOD on METIS's ordering of the vertex graph.
 // Order and analyse once, factorise many times, solve many right-hand sides at once.

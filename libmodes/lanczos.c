@@ -19,23 +19,6 @@ modes_lanczos_options modes_lanczos_default_options(void) {
     return (modes_lanczos_options){.count = 10, .tolerance = 1e-12, .max_restarts = 1000};
 }
 
-void modes_basis_destroy(modes_basis *basis) {
-    fem_free(basis->U);
-    fem_free(basis->omega2);
-    *basis = (modes_basis){0};
-}
-
-static fem_status allocate_basis(modes_basis *basis, int n, int r) {
-    *basis = (modes_basis){.n = n, .r = r};
-    basis->U = fem_calloc((size_t)n * (size_t)r, sizeof *basis->U);
-    basis->omega2 = fem_calloc((size_t)r, sizeof *basis->omega2);
-    if (!basis->U || !basis->omega2) {
-        modes_basis_destroy(basis);
-        return fem_fail(FEM_NO_MEMORY, "no memory for %d modes of %d degrees of freedom", r, n);
-    }
-    return FEM_OK;
-}
-
 // ---- dense, for small bodies ---------------------------------------------------------------------------------------
 
 static void add_dense(const fem_sparse *A, const int *number, int m, double *D) {
@@ -220,7 +203,7 @@ fem_status modes_lanczos(const modes_problem *problem, const modes_lanczos_optio
     FEM_TRY(modes_inverse_create(&inverse, problem, MODES_BORDER_MASS));
     int available = inverse->report.free_dofs - inverse->report.rigid;
     FEM_TRY(check_options(options, available, inverse->report.rigid));
-    FEM_TRY(allocate_basis(&basis, inverse->n, options->count));
+    FEM_TRY(modes_basis_allocate(&basis, inverse->n, options->count));
     report.free_dofs = inverse->report.free_dofs;
     report.rigid = inverse->report.rigid;
     report.seconds_factor = inverse->report.seconds_factor;

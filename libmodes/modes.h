@@ -11,7 +11,13 @@ typedef struct modes_basis {
     double *omega2; // r, squared angular frequencies, ascending
 } modes_basis;
 
-void modes_basis_destroy(modes_basis *basis); // leaves it empty
+void       modes_basis_destroy(modes_basis *basis);                // leaves it empty
+fem_status modes_basis_allocate(modes_basis *basis, int n, int r); // zeros
+
+// Basis files (a fem_store of kind "basis"). `key` is the hash of all that the basis was made from. Reading with a key
+// refuses a basis that was made from something else; NULL takes any. FEM_IO when there is no such file.
+fem_status modes_basis_write(const modes_basis *basis, fem_hash key, const char *path);
+fem_status modes_basis_read(modes_basis *basis, const fem_hash *key, const char *path);
 
 // K x = omega^2 M x without the fixed degrees of freedom. Rigid motions that the supports allow (all six of a free
 // body) are left out of the answer.
