@@ -60,6 +60,15 @@ static inline double mat3_inverse(double B[9], const double A[9]) {
     return det;
 }
 
+// R = exp([w]) by Rodrigues' formula: the rotation by the angle |w| about w
+static inline void mat3_exp(double R[9], const double w[3]) {
+    double angle = vec3_norm(w), W[9] = {0, -w[2], w[1], w[2], 0, -w[0], -w[1], w[0], 0}, W2[9];
+    double a = angle > 1e-8 ? sin(angle) / angle : 1;
+    double half = angle > 1e-8 ? sin(angle / 2) / (angle / 2) : 1, b = half * half / 2; // (1 - cos) / angle^2
+    mat3_mul(W2, W, W);
+    for (int i = 0; i < 9; i++) R[i] = (i % 4 == 0) + a * W[i] + b * W2[i];
+}
+
 // ---- dense vectors and column-major matrices ----------------------------------------------------------------------
 
 double dense_dot(int n, const double *x, const double *y);

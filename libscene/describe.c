@@ -217,7 +217,7 @@ static void default_text(const scene_key *key, char *text, size_t size) {
 }
 
 static void put_property(writer *w, const scene_key *key) {
-    char text[320];
+    char text[512];
     open_level(w, key->name, "{");
     put_form(w, key);
     snprintf(text, sizeof text, "%s%s%s", key->about, key->unit ? "; in " : "", key->unit ? key->unit : "");
@@ -247,11 +247,15 @@ static void put_condition(writer *w, const scene_table *table, int variant) {
     if (table->typed) {
         key_choice(&table->keys[0], variant, name, sizeof name);
         open_level(w, "properties", "{");
-        open_level(w, "type", "{");
+        open_level(w, table->keys[0].name, "{");
         member_text(w, "const", name);
         close_level(w, "}");
         close_level(w, "}");
-        if (variant != (int)table->keys[0].fallback[0]) member(w, "required", "[\"type\"]");
+        if (variant != (int)table->keys[0].fallback[0]) {
+            open_level(w, "required", "[");
+            member_text(w, NULL, table->keys[0].name);
+            close_level(w, "]");
+        }
     } else {
         int index = variant;
         open_level(w, "required", "[");

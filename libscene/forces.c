@@ -15,30 +15,21 @@ double scene_load_factor(const scene_action *action, double time) {
 }
 
 // Where the motion is at a time: between the keyframes around it, at rest at time 0, at the last one for ever after.
-static scene_keyframe keyframe_at(const scene_action *action, double time) {
+scene_keyframe scene_move_at(const scene_move *move, double time) {
     static const scene_keyframe rest = {0};
-    const scene_keyframe       *from = &rest, *to = action->keyframes;
+    const scene_keyframe       *from = &rest, *to = move->keyframes;
     int                         next = 0;
-    while (next < action->keyframe_count && action->keyframes[next].time <= time) from = &action->keyframes[next++];
-    if (next == action->keyframe_count) return *from;
-    to = &action->keyframes[next];
+    while (next < move->count && move->keyframes[next].time <= time) from = &move->keyframes[next++];
+    if (next == move->count) return *from;
+    to = &move->keyframes[next];
     double s = (time - from->time) / (to->time - from->time);
-    if (action->smooth) s = s * s * (3 - 2 * s);
+    if (move->smooth) s = s * s * (3 - 2 * s);
     scene_keyframe at = {.time = time};
     for (int i = 0; i < 3; i++) {
         at.translation[i] = (1 - s) * from->translation[i] + s * to->translation[i];
         at.rotation[i] = (1 - s) * from->rotation[i] + s * to->rotation[i];
     }
     return at;
-}
-
-// R = exp([w]) by Rodrigues' formula
-static void rotation_matrix(const double w[3], double R[9]) {
-    double angle = vec3_norm(w), W[9] = {0, -w[2], w[1], w[2], 0, -w[0], -w[1], w[0], 0}, W2[9];
-    double a = angle > 1e-8 ? sin(angle) / angle : 1;
-    double half = angle > 1e-8 ? sin(angle / 2) / (angle / 2) : 1, b = half * half / 2; // (1 - cos) / angle^2
-    mat3_mul(W2, W, W);
-    for (int i = 0; i < 9; i++) R[i] = (i % 4 == 0) + a * W[i] + b * W2[i];
 }
 
 // u = R (X - c) + c + t - X
@@ -50,11 +41,11 @@ static void displace(const double R[9], const double centre[3], const double tra
     for (int i = 0; i < 3; i++) u[i] = turned[i] - arm[i] + translation[i];
 }
 
-void scene_move_point(const scene_action *action, double time, const double X[3], double displacement[3]) {
-    scene_keyframe at = keyframe_at(action, time);
+void scene_move_point(const scene_move *move, double time, const double X[3], double displacement[3]) {
+    scene_keyframe at = scene_move_at(move, time);
     double         R[9];
-    rotation_matrix(at.rotation, R);
-    displace(R, action->centre, at.translation, X, displacement);
+    mat3_exp(R, at.rotation);
+    displace(R, move->centre, at.translation, X, displacement);
 }
 
 void scene_fixed_dofs(const scene *s, unsigned char *fixed) {
@@ -62,8 +53,8 @@ void scene_fixed_dofs(const scene *s, unsigned char *fixed) {
     memset(fixed, 0, 3 * (size_t)part->mesh.vertex_count);
     for (int i = 0; i < part->fixed.count; i++) memset(fixed + 3 * (size_t)part->fixed.items[i], 1, 3);
     for (int a = 0; a < s->action_count; a++)
-        for (int i = 0; s->actions[a].kind == SCENE_MOVE && i < s->actions[a].on.count; i++)
-            memset(fixed + 3 * (size_t)s->actions[a].on.items[i], 1, 3);
+        for (int i = 0; s->actions[a].kind == SCENE_MOVE && i < s->actions[a].load.on.count; i++)
+            memset(fixed + 3 * (size_t)s->actions[a].load.on.items[i], 1, 3);
 }
 
 void scene_forces_destroy(scene_forces *forces) {
@@ -72,6 +63,20 @@ void scene_forces_destroy(scene_forces *forces) {
     fem_free(forces->total);
     fem_free(forces->motion);
     *forces = (scene_forces){0};
+}
+
+fem_status scene_load_force(const scene_load *load, const fem_mesh *mesh, double *force) {
+    double area;
+    if (load->kind == SCENE_TRACTION)
+        return solver_add_surface_load(mesh, load->on.count, load->on.items, load->vector, 0, force, &area);
+    if (load->kind == SCENE_PRESSURE)
+        return solver_add_surface_load(mesh, load->on.count, load->on.items, NULL, load->vector[0], force, &area);
+    solver_add_vertex_force(load->on.count, load->on.items, load->vector, force);
+    return FEM_OK;
+}
+
+static bool is_load(scene_action_kind kind) {
+    return kind == SCENE_FORCE || kind == SCENE_TRACTION || kind == SCENE_PRESSURE;
 }
 
 fem_status scene_forces_create(scene_forces *forces, const scene *s, const fem_body *body) {
@@ -89,13 +94,7 @@ fem_status scene_forces_create(scene_forces *forces, const scene *s, const fem_b
     }
     if (vec3_norm(s->gravity) > 0) FEM_TRY(solver_add_gravity(body, s->gravity, f.gravity));
     for (int i = 0; i < s->action_count; i++) {
-        const scene_action *a = &s->actions[i];
-        double             *force = f.loads + n * (size_t)i, area;
-        if (a->kind == SCENE_FORCE) solver_add_vertex_force(a->on.count, a->on.items, a->vector, force);
-        if (a->kind == SCENE_TRACTION)
-            FEM_TRY(solver_add_surface_load(mesh, a->on.count, a->on.items, a->vector, 0, force, &area));
-        if (a->kind == SCENE_PRESSURE)
-            FEM_TRY(solver_add_surface_load(mesh, a->on.count, a->on.items, NULL, a->vector[0], force, &area));
+        if (is_load(s->actions[i].kind)) FEM_TRY(scene_load_force(&s->actions[i].load, mesh, f.loads + n * (size_t)i));
     }
     *forces = f;
     f = (scene_forces){0};
@@ -109,18 +108,15 @@ void scene_forces_at(scene_forces *forces, const scene *s, double time) {
     memcpy(forces->total, forces->gravity, (size_t)forces->n * sizeof *forces->total);
     for (int i = 0; i < s->action_count; i++) {
         const scene_action *a = &s->actions[i];
-        if (a->kind != SCENE_MOVE) {
-            double factor = scene_load_factor(a, time);
-            if (factor != 0)
-                dense_axpy(forces->n, factor, forces->loads + (size_t)forces->n * (size_t)i, forces->total);
-            continue;
-        }
-        scene_keyframe at = keyframe_at(a, time);
+        double              factor = is_load(a->kind) ? scene_load_factor(a, time) : 0;
+        if (factor != 0) dense_axpy(forces->n, factor, forces->loads + (size_t)forces->n * (size_t)i, forces->total);
+        if (a->kind != SCENE_MOVE) continue;
+        scene_keyframe at = scene_move_at(&a->move, time);
         double         R[9];
-        rotation_matrix(at.rotation, R);
-        for (int k = 0; k < a->on.count; k++) {
-            size_t v = 3 * (size_t)a->on.items[k];
-            displace(R, a->centre, at.translation, mesh->vertices + v, forces->motion + v);
+        mat3_exp(R, at.rotation);
+        for (int k = 0; k < a->load.on.count; k++) {
+            size_t v = 3 * (size_t)a->load.on.items[k];
+            displace(R, a->move.centre, at.translation, mesh->vertices + v, forces->motion + v);
         }
     }
 }

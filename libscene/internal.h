@@ -65,7 +65,7 @@ typedef struct scene_key {
     const char        *about;
 } scene_key;
 
-// Which variant of a table is meant follows from its alternatives, or from its first key when that is "type".
+// Which variant of a table is meant follows from its alternatives, or from its first key ("type", "method").
 struct scene_table {
     const char      *name, *about;
     const scene_key *keys;
@@ -78,7 +78,8 @@ struct scene_table {
 extern const scene_table scene_top_table, scene_material_table, scene_part_table, scene_object_table,
     scene_action_table;
 extern const scene_table scene_keyframe_table, scene_mesh_table, scene_piece_table, scene_selection_table;
-enum { SCENE_TABLES_MOST = 32 };
+extern const scene_table scene_modes_table, scene_sketch_table, scene_obstacle_table;
+enum { SCENE_TABLES_MOST = 48 };
 // All tables once, in the order in which they are first mentioned.
 int scene_all_tables(const scene_table *tables[SCENE_TABLES_MOST]);
 
@@ -174,18 +175,53 @@ typedef struct raw_selection {
     double       nearest[3];
 } raw_selection;
 
+typedef struct raw_modes {
+    int          method, linear, derivatives, count, condense, seeds, orthogonalise;
+    double       energy;
+    const char  *file;
+    const cJSON *sketch;
+} raw_modes;
+
+typedef struct raw_sketch { // variant: scene_action_kind, of a load
+    int          variant;
+    double       force[3], traction[3], pressure;
+    const cJSON *on;
+} raw_sketch;
+
 typedef struct raw_part {
     const cJSON *mesh, *material, *fixed;
     int          quadrature;
     double       scale;
+    raw_modes    modes;
+    struct {
+        int type;
+    } forces;
 } raw_part;
 
 typedef struct raw_object {
     const char *part;
+    double      translation[3], rotation[3], velocity[3], spin[3];
 } raw_object;
 
+typedef struct raw_box_obstacle {
+    double centre[3], size[3], rotation[3];
+} raw_box_obstacle;
+
+typedef struct raw_obstacle {
+    int              variant; // solver_obstacle_kind
+    raw_plane        plane;
+    raw_box_obstacle box;
+    raw_ball         sphere;
+    const cJSON     *keyframes;
+    int              interpolation;
+} raw_obstacle;
+
 typedef struct raw_environment {
-    double gravity[3];
+    double       gravity[3];
+    const cJSON *obstacles;
+    struct {
+        double stiffness, damping, friction, slip_velocity;
+    } contact;
 } raw_environment;
 
 typedef struct raw_move {
@@ -198,6 +234,7 @@ typedef struct raw_action { // variant: scene_action_kind
     int          variant;
     double       force[3], traction[3], pressure;
     raw_move     move;
+    const char  *material, *region;
     const cJSON *on;
     double       start, end, ramp;
 } raw_action;
@@ -297,14 +334,32 @@ fem_status scene_read_material(scene_reader *reader, const cJSON *node, fem_mate
 // Gives the mesh its materials: `assignment` is a name or an object region -> name, NULL for the mesh file's own.
 fem_status scene_assign_materials(scene_reader *reader, const cJSON *part, const cJSON *assignment, int material_count,
                                   const fem_material *materials, bool mesh_from_file, fem_mesh *mesh);
-fem_status scene_read_action(scene_reader *reader, const cJSON *node, const scene_part *part, bool dynamic,
-                             scene_action *action);
+fem_status scene_read_modes(scene_reader *reader, const cJSON *node, const raw_modes *raw, const scene_part *part,
+                            scene_modes *modes);
+void       scene_modes_destroy(scene_modes *modes);
+fem_status scene_read_action(scene_reader *reader, const cJSON *node, const scene *s, int material_count,
+                             const fem_material *materials, scene_action *action);
+// A load in full; the path stands at the object that holds its keys.
+fem_status scene_read_load(scene_reader *reader, const cJSON *on, scene_action_kind kind, const double force[3],
+                           const double traction[3], double pressure, const scene_part *part, scene_load *load);
+fem_status scene_read_obstacle(scene_reader *reader, const cJSON *node, scene_obstacle *obstacle);
+// Reads the keyframes of a move into it; `dynamic` scenes start at rest.
+fem_status scene_read_keyframes(scene_reader *reader, const cJSON *node, bool dynamic, scene_move *move);
+// The material that a node names, or the region of a name; FEM_BAD_INPUT with those that there are.
+fem_status scene_find_material(const scene_reader *reader, const cJSON *node, int count, const fem_material *materials,
+                               int *index);
+fem_status scene_find_region(const scene_reader *reader, const cJSON *node, const char *name, const fem_mesh *mesh,
+                             int *region);
 
 // ---- the run's pieces (forces.c)
 // ---------------------------------------------------------------------------------------
 
 // 3 per vertex: 1 where the part's support or a move prescribes the motion.
 void scene_fixed_dofs(const scene *s, unsigned char *fixed);
+// Where a motion is at a time: between the keyframes around it, at rest at time 0, at the last one for ever after.
+scene_keyframe scene_move_at(const scene_move *move, double time);
+// Adds a load in full, 3 per vertex.
+fem_status scene_load_force(const scene_load *load, const fem_mesh *mesh, double *force);
 // Full force of each load, and gravity.
 typedef struct scene_forces {
     int     n;       // 3 x vertices

@@ -169,6 +169,48 @@ const scene_table scene_selection_table = {.name = "selection", TABLE(selection_
 
 // ---- parts, objects, environment ------------------------------------------------------------------------------------------
 
+static const scene_key sketch_keys[] = {
+    {.name = "force", .shape = SHAPE_VECTOR, .alternative = true, .unit = "N", WITHIN(-1e15, 1e15), AT(raw_sketch, force),
+     .about = "total force, spread equally over the vertices"},
+    {.name = "traction", .shape = SHAPE_VECTOR, .alternative = true, .unit = "Pa", WITHIN(-1e15, 1e15), AT(raw_sketch, traction),
+     .about = "force per rest area on the surface between the vertices"},
+    {.name = "pressure", .alternative = true, .unit = "Pa", WITHIN(-1e15, 1e15), AT(raw_sketch, pressure),
+     .about = "against the outward normal at rest, on the surface between the vertices"},
+    {.name = "on", .type = KEY_SELECTION, .required = true, .table = &scene_selection_table, AT(raw_sketch, on), .about = "what it acts on"},
+};
+const scene_table scene_sketch_table = {.name = "sketch", TABLE(sketch_keys), ONE_OF(raw_sketch),
+    .about = "A load of a sketch: the shape that the body takes under it, at rest and with all its nonlinearity, enters the basis."};
+
+enum { MADE = 1 << SCENE_MODES_KRYLOV | 1 << SCENE_MODES_LANCZOS };
+static const scene_key modes_keys[] = {
+    {.name = "method", .type = KEY_CHOICE, .choices = "krylov|lanczos|sketch|file", .fallback = {SCENE_MODES_KRYLOV}, AT(raw_modes, method),
+     .about = "inertia modes, vibration modes, shapes under loads, or a basis file (`limber modes --write FILE.basis`)"},
+    {.name = "count", .type = KEY_INTEGER, .fallback = {20}, WITHIN(1, 1000), AT(raw_modes, count), .about = "modes of the reduced body, at most"},
+    {.name = "linear", .type = KEY_INTEGER, .only = MADE, .fallback = {0}, .otherwise = "6; without derivatives `count`", WITHIN(0, 1000), AT(raw_modes, linear),
+     .about = "linear modes, whose derivatives are taken"},
+    {.name = "derivatives", .type = KEY_INTEGER, .only = MADE, .fallback = {1}, WITHIN(0, 3), AT(raw_modes, derivatives),
+     .about = "order up to which derivatives of the linear modes enter the basis: how shapes change as they grow"},
+    {.name = "condense", .type = KEY_CHOICE, .only = MADE | 1 << SCENE_MODES_SKETCH, .choices = "pca|randomized|projection", AT(raw_modes, condense),
+     .about = "how linear modes and derivatives, or sketched shapes, become `count` modes"},
+    {.name = "energy", .only = MADE | 1 << SCENE_MODES_SKETCH, .fallback = {1}, POSITIVE(1), AT(raw_modes, energy),
+     .about = "part of the shapes' weight that is kept with at most `count` modes; with `pca` and `randomized`"},
+    {.name = "seeds", .type = KEY_CHOICE, .only = 1 << SCENE_MODES_KRYLOV, .choices = "automatic|rigid|quadratic|random", AT(raw_modes, seeds),
+     .about = "fields that the inertia modes start from; automatic: rigid for a held body, quadratic for a free one"},
+    {.name = "orthogonalise", .type = KEY_CHOICE, .only = 1 << SCENE_MODES_KRYLOV, .choices = "block|mgs|rmgs", AT(raw_modes, orthogonalise),
+     .about = "block Gram-Schmidt, modified Gram-Schmidt, or that over a sample of the vertices"},
+    {.name = "sketch", .type = KEY_LIST, .only = 1 << SCENE_MODES_SKETCH, .required = true, .least = 1, .table = &scene_sketch_table, AT(raw_modes, sketch),
+     .about = "the loads"},
+    {.name = "file", .type = KEY_TEXT, .only = 1 << SCENE_MODES_FILE, .required = true, AT(raw_modes, file), .about = "a basis file of this mesh"},
+};
+const scene_table scene_modes_table = {.name = "modes", TABLE(modes_keys), .typed = true,
+    .about = "The basis in which a reduced part moves."};
+
+static const scene_key forces_keys[] = {
+    {.name = "type", .type = KEY_CHOICE, .choices = "polynomial|linear|full", .fallback = {SCENE_POLYNOMIAL}, AT(raw_part, forces.type),
+     .about = "exact cubic polynomials (materials `stvk` and `orthotropic`), small strain, or the sum over all elements (any material, slow)"},
+};
+static const scene_table forces_table = {.name = "forces", TABLE(forces_keys), .about = "How a reduced part computes its internal forces."};
+
 static const scene_key part_keys[] = {
     {.name = "mesh", .type = KEY_MESH, .required = true, .table = &scene_mesh_table, AT(raw_part, mesh),
      .about = "a mesh file (.veg, .node, .ele, .vtu, each also with .gz), or a generator"},
@@ -177,18 +219,56 @@ static const scene_key part_keys[] = {
      .about = "a material for the whole part, or an object that gives each region one"},
     {.name = "fixed", .type = KEY_SELECTION, .otherwise = "nothing", .table = &scene_selection_table, AT(raw_part, fixed), .about = "vertices that are held in place"},
     {.name = "quadrature", .type = KEY_INTEGER, .fallback = {2}, WITHIN(2, 3), AT(raw_part, quadrature), .about = "Gauss points per direction of a hexahedron"},
+    {.name = "modes", .type = KEY_SECTION, .table = &scene_modes_table, AT(raw_part, modes), .about = "its basis, when the solver's method is `reduced`"},
+    {.name = "forces", .type = KEY_SECTION, .table = &forces_table, .about = "its reduced forces, when the solver's method is `reduced`"},
 };
 const scene_table scene_part_table = {.name = "part", TABLE(part_keys), .about = "One entry of `parts`."};
 
 static const scene_key object_keys[] = {
     {.name = "part", .type = KEY_TEXT, .required = true, AT(raw_object, part), .about = "the part that the object is made of"},
+    {.name = "translation", .shape = SHAPE_VECTOR, .fallback = {0, 0, 0}, LENGTH, AT(raw_object, translation), .about = "of the whole body at time 0, from the part's place; a free reduced body only"},
+    {.name = "rotation", .shape = SHAPE_VECTOR, .fallback = {0, 0, 0}, .unit = "rad", WITHIN(-1e4, 1e4), AT(raw_object, rotation),
+     .about = "axis times angle, about the centre of mass, before the translation; a free reduced body only"},
+    {.name = "velocity", .shape = SHAPE_VECTOR, .fallback = {0, 0, 0}, .unit = "m/s", WITHIN(-1e6, 1e6), AT(raw_object, velocity), .about = "of the centre of mass at time 0; a body without supports only"},
+    {.name = "spin", .shape = SHAPE_VECTOR, .fallback = {0, 0, 0}, .unit = "rad/s", WITHIN(-1e6, 1e6), AT(raw_object, spin),
+     .about = "angular velocity at time 0, about the centre of mass; a body without supports only"},
 };
 const scene_table scene_object_table = {.name = "object", TABLE(object_keys),
     .about = "One entry of `objects`. There must be exactly one."};
 
+static const scene_key box_obstacle_keys[] = {
+    {.name = "centre", .shape = SHAPE_VECTOR, .required = true, LENGTH, AT(raw_box_obstacle, centre), .about = "of the box"},
+    {.name = "size", .shape = SHAPE_VECTOR, .required = true, .unit = "m", POSITIVE(1e9), AT(raw_box_obstacle, size), .about = "its edges"},
+    {.name = "rotation", .shape = SHAPE_VECTOR, .fallback = {0, 0, 0}, .unit = "rad", WITHIN(-1e4, 1e4), AT(raw_box_obstacle, rotation), .about = "axis times angle, about its centre"},
+};
+static const scene_table box_obstacle_table = {.name = "solid", TABLE(box_obstacle_keys), .about = "A solid box that bodies bump into."};
+
+static const scene_key obstacle_keys[] = {
+    {.name = "plane", .type = KEY_SECTION, .alternative = true, .table = &plane_table, AT(raw_obstacle, plane), .about = "the ground: what lies behind the plane is solid"},
+    {.name = "box", .type = KEY_SECTION, .alternative = true, .table = &box_obstacle_table, AT(raw_obstacle, box), .about = "a box"},
+    {.name = "sphere", .type = KEY_SECTION, .alternative = true, .table = &ball_table, AT(raw_obstacle, sphere), .about = "a ball"},
+    {.name = "keyframes", .type = KEY_LIST, .otherwise = "it stays", .least = 1, .table = &scene_keyframe_table, AT(raw_obstacle, keyframes),
+     .about = "its motion; rotations are about its centre, or the plane's point"},
+    {.name = "interpolation", .type = KEY_CHOICE, .choices = "linear|smooth", AT(raw_obstacle, interpolation),
+     .about = "between keyframes; smooth starts and stops gently at each"},
+};
+const scene_table scene_obstacle_table = {.name = "obstacle", TABLE(obstacle_keys), ONE_OF(raw_obstacle),
+    .about = "Something solid that reduced bodies collide with. It is not moved by them."};
+
+static const scene_key contact_keys[] = {
+    {.name = "stiffness", .fallback = {1e6}, .unit = "N/m^3", POSITIVE(1e15), AT(raw_environment, contact.stiffness), .about = "pressure per depth of penetration"},
+    {.name = "damping", .fallback = {0}, .unit = "N s/m^3", WITHIN(0, 1e15), AT(raw_environment, contact.damping), .about = "pressure per speed of approach"},
+    {.name = "friction", .fallback = {0.3}, WITHIN(0, 100), AT(raw_environment, contact.friction), .about = "Coulomb's coefficient"},
+    {.name = "slip_velocity", .fallback = {0.01}, .unit = "m/s", POSITIVE(1e6), AT(raw_environment, contact.slip_velocity),
+     .about = "speed of sliding below which friction fades"},
+};
+static const scene_table contact_table = {.name = "contact", TABLE(contact_keys), .about = "Penalty contact of reduced bodies with the obstacles."};
+
 static const scene_key environment_keys[] = {
     {.name = "gravity", .shape = SHAPE_VECTOR, .fallback = {0, 0, 0}, .unit = "m/s^2", WITHIN(-1e6, 1e6), AT(raw_environment, gravity),
      .about = "acceleration of free fall"},
+    {.name = "obstacles", .type = KEY_LIST, .otherwise = "none", .table = &scene_obstacle_table, AT(raw_environment, obstacles), .about = "what reduced bodies collide with"},
+    {.name = "contact", .type = KEY_SECTION, .table = &contact_table, .about = "how hard the collisions are"},
 };
 static const scene_table environment_table = {.name = "environment", TABLE(environment_keys),
     .about = "What surrounds the objects."};
@@ -223,8 +303,11 @@ static const scene_key action_keys[] = {
     {.name = "pressure", .alternative = true, .unit = "Pa", WITHIN(-1e15, 1e15), AT(raw_action, pressure),
      .about = "against the outward normal at rest, on the surface between the vertices"},
     {.name = "move", .type = KEY_SECTION, .alternative = true, .table = &move_table, AT(raw_action, move), .about = "prescribed motion of the vertices"},
-    {.name = "on", .type = KEY_SELECTION, .required = true, .table = &scene_selection_table, AT(raw_action, on), .about = "what it acts on"},
-    {.name = "start", .only = LOADS, .fallback = {0}, .unit = "s", WITHIN(0, 1e9), AT(raw_action, start), .about = "when the load begins"},
+    {.name = "material", .type = KEY_TEXT, .alternative = true, AT(raw_action, material),
+     .about = "another material of the same type from `start` on, by name; reduced bodies with polynomial forces only"},
+    {.name = "on", .type = KEY_SELECTION, .only = LOADS | 1 << SCENE_MOVE, .required = true, .table = &scene_selection_table, AT(raw_action, on), .about = "what it acts on"},
+    {.name = "region", .type = KEY_TEXT, .only = 1 << SCENE_MATERIAL, .otherwise = "all", AT(raw_action, region), .about = "the region that gets the material"},
+    {.name = "start", .only = LOADS | 1 << SCENE_MATERIAL, .fallback = {0}, .unit = "s", WITHIN(0, 1e9), AT(raw_action, start), .about = "when the load begins"},
     {.name = "end", .only = LOADS, .fallback = {INFINITY}, .otherwise = "never", .unit = "s", WITHIN(0, 1e9), AT(raw_action, end),
      .about = "when it goes away, later than `start`"},
     {.name = "ramp", .only = LOADS, .fallback = {0}, .unit = "s", WITHIN(0, 1e9), AT(raw_action, ramp),
@@ -249,7 +332,7 @@ static const scene_key damping_keys[] = {
 static const scene_table damping_table = {.name = "damping", TABLE(damping_keys), .about = "Rayleigh damping: alpha M + beta K."};
 
 static const scene_key newton_keys[] = {
-    {.name = "iterations", .type = KEY_INTEGER, .fallback = {30}, WITHIN(1, 10000), AT(raw_solver, newton.iterations), .about = "at most, per step"},
+    {.name = "iterations", .type = KEY_INTEGER, .fallback = {0}, .otherwise = "30; reduced held bodies 1, free ones 2", WITHIN(1, 10000), AT(raw_solver, newton.iterations), .about = "at most, per step; reduced: 1 is the semi-implicit step"},
     {.name = "tolerance", .fallback = {1e-9}, .low = 0, .high = 1, .low_open = true, .high_open = true, AT(raw_solver, newton.tolerance),
      .about = "residual relative to the largest force in the balance"},
     {.name = "line_search", .type = KEY_INTEGER, .fallback = {8}, WITHIN(0, 60), AT(raw_solver, newton.line_search), .about = "halvings at most; 0: none"},
@@ -265,12 +348,12 @@ static const scene_key pcg_keys[] = {
 static const scene_table pcg_table = {.name = "pcg", TABLE(pcg_keys), .about = "Conjugate gradients, when `linear` is `pcg`."};
 
 static const scene_key solver_keys[] = {
-    {.name = "method", .type = KEY_CHOICE, .choices = "static|full", .fallback = {SCENE_FULL}, AT(raw_solver, method),
-     .about = "equilibrium, or full-space dynamics from rest"},
+    {.name = "method", .type = KEY_CHOICE, .choices = "static|full|reduced", .fallback = {SCENE_FULL}, AT(raw_solver, method),
+     .about = "equilibrium, full-space dynamics, or dynamics in the part's `modes`"},
     {.name = "step", .fallback = {1.0 / 120}, .unit = "s", POSITIVE(1e6), AT(raw_solver, step),
      .about = "longest time step; a frame is divided into equal steps that are no longer"},
-    {.name = "integrator", .type = KEY_CHOICE, .choices = "newmark|backward-euler", AT(raw_solver, integrator),
-     .about = "Newmark keeps the energy of vibrations, backward Euler damps them"},
+    {.name = "integrator", .type = KEY_CHOICE, .choices = "automatic|newmark|backward-euler|central|midpoint", AT(raw_solver, integrator),
+     .about = "Newmark keeps the energy of vibrations, backward Euler damps them; central differences are explicit, for held reduced bodies; the implicit midpoint rule is for free reduced ones. Automatic: Newmark, and midpoint for free reduced bodies"},
     {.name = "newmark", .type = KEY_SECTION, .table = &newmark_table, .about = "its parameters"},
     {.name = "damping", .type = KEY_SECTION, .table = &damping_table, .about = "Rayleigh damping"},
     {.name = "mass", .type = KEY_CHOICE, .choices = "consistent|lumped", AT(raw_solver, mass), .about = "the mass matrix"},
@@ -304,8 +387,8 @@ static const scene_key top_keys[] = {
     {.name = "materials", .type = KEY_MAP, .otherwise = "none", .table = &scene_material_table, AT(raw_scene, materials), .about = "by name"},
     {.name = "parts", .type = KEY_MAP, .required = true, .least = 1, .table = &scene_part_table, AT(raw_scene, parts), .about = "by name: a mesh, its material, what holds it"},
     {.name = "objects", .type = KEY_LIST, .required = true, .least = 1, .most = 1, .table = &scene_object_table, AT(raw_scene, objects), .about = "what is simulated"},
-    {.name = "environment", .type = KEY_SECTION, .table = &environment_table, AT(raw_scene, environment), .about = "gravity"},
-    {.name = "actions", .type = KEY_LIST, .otherwise = "none", .table = &scene_action_table, AT(raw_scene, actions), .about = "loads and prescribed motions"},
+    {.name = "environment", .type = KEY_SECTION, .table = &environment_table, AT(raw_scene, environment), .about = "gravity, obstacles"},
+    {.name = "actions", .type = KEY_LIST, .otherwise = "none", .table = &scene_action_table, AT(raw_scene, actions), .about = "loads, prescribed motions, changes of material"},
     {.name = "solver", .type = KEY_SECTION, .table = &solver_table, AT(raw_scene, solver), .about = "how it is computed"},
     {.name = "output", .type = KEY_SECTION, .table = &output_table, AT(raw_scene, output), .about = "what is written"},
 };

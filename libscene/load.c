@@ -135,6 +135,8 @@ static fem_status read_part(scene_reader *reader, const cJSON *node, int materia
         FEM_TRY(scene_select(reader, raw.fixed, &part->mesh, &part->fixed));
         reader_leave(reader, length);
     }
+    part->forces = (scene_forces_kind)raw.forces.type;
+    FEM_TRY(scene_read_modes(reader, cJSON_GetObjectItemCaseSensitive(node, "modes"), &raw.modes, part, &part->modes));
 done:
     return status;
 }
@@ -158,6 +160,22 @@ done:
     return status;
 }
 
+// A held body starts where its part is, at rest; only a free reduced one can be placed.
+static fem_status check_placement(scene_reader *reader, const cJSON *node, const scene *s) {
+    const char *const names[] = {"translation", "rotation", "velocity", "spin"};
+    bool              held = s->parts[s->object].fixed.count > 0;
+    for (int i = 0; i < 4; i++) {
+        const cJSON *item = cJSON_GetObjectItemCaseSensitive(node, names[i]);
+        if (!item) continue;
+        reader_enter(reader, names[i]);
+        if (held) return reader_fail(reader, item, "has no meaning: the part has \"fixed\" vertices, which stay");
+        if (s->method == SCENE_STATIC || (i < 2 && s->method != SCENE_REDUCED))
+            return reader_fail(reader, item, "has no meaning with this method, expected \"solver\": {\"method\": \"reduced\"}");
+        reader->path[strlen(reader->path) - strlen(names[i]) - 1] = 0;
+    }
+    return FEM_OK;
+}
+
 static fem_status read_objects(scene_reader *reader, const cJSON *node, scene *s) {
     fem_status status = FEM_OK;
     raw_object raw = {0};
@@ -174,15 +192,20 @@ static fem_status read_objects(scene_reader *reader, const cJSON *node, scene *s
         return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(node->child, "part"), "unknown part \"%.60s\"%s",
                            raw.part, suggestion_text(&suggestion));
     }
+    memcpy(s->translation, raw.translation, sizeof s->translation);
+    memcpy(s->rotation, raw.rotation, sizeof s->rotation);
+    memcpy(s->velocity, raw.velocity, sizeof s->velocity);
+    memcpy(s->spin, raw.spin, sizeof s->spin);
+    FEM_TRY(check_placement(reader, node->child, s));
     reader_leave(reader, length);
 done:
     return status;
 }
 
 static fem_status check_moves(scene_reader *reader, const cJSON *node, const scene *s, int latest) {
-    const scene_vertices *on = &s->actions[latest].on;
+    const scene_vertices *on = &s->actions[latest].load.on;
     for (int a = 0; a < latest; a++) {
-        const scene_vertices *other = &s->actions[a].on;
+        const scene_vertices *other = &s->actions[a].load.on;
         if (s->actions[a].kind != SCENE_MOVE) continue;
         for (int i = 0, k = 0; i < on->count; i++) {
             while (k < other->count && other->items[k] < on->items[i]) k++;
@@ -196,7 +219,50 @@ static fem_status check_moves(scene_reader *reader, const cJSON *node, const sce
     return FEM_OK;
 }
 
-static fem_status read_actions(scene_reader *reader, const cJSON *node, scene *s) {
+static fem_status read_environment(scene_reader *reader, const raw_environment *raw, const cJSON *root, scene *s) {
+    fem_status   status = FEM_OK;
+    const cJSON *section = cJSON_GetObjectItemCaseSensitive(root, "environment");
+    int          count = raw->obstacles ? cJSON_GetArraySize(raw->obstacles) : 0;
+    size_t       length = reader_enter(reader, "environment");
+    memcpy(s->gravity, raw->gravity, sizeof s->gravity);
+    s->contact = (solver_contact_options){.stiffness = raw->contact.stiffness,
+                                          .damping = raw->contact.damping,
+                                          .friction = raw->contact.friction,
+                                          .slip_velocity = raw->contact.slip_velocity};
+    FEM_TRY(reader_prefix(reader, section, solver_contact_check_options(&s->contact)));
+    s->obstacles = fem_calloc((size_t)count, sizeof *s->obstacles);
+    if (!s->obstacles) return fem_fail(FEM_NO_MEMORY, "no memory for %d obstacles", count);
+    size_t inner = reader_enter(reader, "obstacles");
+    if (count > 0 && s->method != SCENE_REDUCED)
+        return reader_fail(reader, raw->obstacles, "only reduced bodies collide, expected \"solver\": {\"method\": \"reduced\"}");
+    for (const cJSON *item = count > 0 ? raw->obstacles->child : NULL; item; item = item->next) {
+        int    index = s->obstacle_count++;
+        size_t innermost = reader_enter_index(reader, index);
+        FEM_TRY(scene_read_obstacle(reader, item, &s->obstacles[index]));
+        reader_leave(reader, innermost);
+    }
+    reader_leave(reader, inner);
+    reader_leave(reader, length);
+done:
+    return status;
+}
+
+// A material of its own for every region, so that one can change alone.
+static fem_status split_materials(fem_mesh *mesh) {
+    fem_material *own = fem_alloc((size_t)mesh->region_count, sizeof *own);
+    if (!own) return fem_fail(FEM_NO_MEMORY, "no memory for %d materials", mesh->region_count);
+    for (int i = 0; i < mesh->region_count; i++) {
+        own[i] = mesh->materials[mesh->regions[i].material];
+        mesh->regions[i].material = i;
+    }
+    fem_free(mesh->materials);
+    mesh->materials = own;
+    mesh->material_count = mesh->region_count;
+    return FEM_OK;
+}
+
+static fem_status read_actions(scene_reader *reader, const cJSON *node, int material_count,
+                               const fem_material *materials, scene *s) {
     fem_status status = FEM_OK;
     int        count = node ? cJSON_GetArraySize(node) : 0;
     size_t     length = reader_enter(reader, "actions");
@@ -205,27 +271,47 @@ static fem_status read_actions(scene_reader *reader, const cJSON *node, scene *s
     for (const cJSON *item = node ? node->child : NULL; item; item = item->next) {
         int    index = s->action_count++;
         size_t inner = reader_enter_index(reader, index);
-        FEM_TRY(scene_read_action(reader, item, &s->parts[s->object], s->method == SCENE_FULL, &s->actions[index]));
+        FEM_TRY(scene_read_action(reader, item, s, material_count, materials, &s->actions[index]));
         if (s->actions[index].kind == SCENE_MOVE) FEM_TRY(check_moves(reader, item, s, index));
         reader_leave(reader, inner);
     }
     reader_leave(reader, length);
+    for (int i = 0; i < s->action_count; i++)
+        if (s->actions[i].kind == SCENE_MATERIAL) FEM_TRY(split_materials(&s->parts[s->object].mesh));
 done:
     return status;
 }
 
-static fem_status read_solver(scene_reader *reader, const raw_scene *raw, const cJSON *root, scene *s) {
-    const raw_solver *r = &raw->solver;
-    s->method = (scene_method)r->method;
+enum { AUTOMATIC, NEWMARK, BACKWARD_EULER, CENTRAL, MIDPOINT }; // solver.integrator
+
+// The integrators that each method has, and which is meant when none is named.
+static fem_status read_integrator(scene_reader *reader, const cJSON *section, const raw_solver *r, bool free_body, scene *s) {
+    static const solver_integrator meant[] = {SOLVER_NEWMARK, SOLVER_NEWMARK, SOLVER_BACKWARD_EULER, SOLVER_CENTRAL_DIFFERENCES,
+                                              SOLVER_MIDPOINT};
+    solver_integrator              integrator = meant[r->integrator];
+    bool                           reduced = s->method == SCENE_REDUCED;
+    if (r->integrator == AUTOMATIC && reduced && free_body) integrator = SOLVER_MIDPOINT;
+    bool fits = integrator == SOLVER_NEWMARK || integrator == SOLVER_BACKWARD_EULER ||
+                (reduced && integrator == (free_body ? SOLVER_MIDPOINT : SOLVER_CENTRAL_DIFFERENCES));
+    if (!fits) {
+        reader_enter(reader, "integrator");
+        return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(section, "integrator"),
+                           integrator == SOLVER_CENTRAL_DIFFERENCES ? "central differences are there for held reduced bodies only"
+                                                        : "the midpoint rule is there for free reduced bodies only");
+    }
+    s->solver.integrator = s->reduced.integrator = integrator;
+    return FEM_OK;
+}
+
+static void copy_solver(const raw_solver *r, bool free_body, scene *s) {
     s->solver = solver_default_options();
-    s->solver.integrator = (solver_integrator)r->integrator;
     s->solver.newmark_beta = r->newmark.beta;
     s->solver.newmark_gamma = r->newmark.gamma;
     s->solver.damping_mass = r->damping.mass;
     s->solver.damping_stiffness = r->damping.stiffness;
     s->solver.damping_local = r->damping.local;
     s->solver.mass = r->mass == 0 ? FEM_MASS_CONSISTENT : FEM_MASS_LUMPED;
-    s->solver.newton_iterations = r->newton.iterations;
+    if (r->newton.iterations > 0) s->solver.newton_iterations = r->newton.iterations;
     s->solver.newton_tolerance = r->newton.tolerance;
     s->solver.line_search = r->newton.line_search;
     s->solver.load_steps = r->load_steps;
@@ -233,21 +319,52 @@ static fem_status read_solver(scene_reader *reader, const raw_scene *raw, const 
     s->solver.linear = (solver_linear)r->linear;
     s->solver.pcg_tolerance = r->pcg.tolerance;
     s->solver.pcg_iterations = r->pcg.iterations;
+    s->reduced = free_body ? solver_free_default_options() : solver_reduced_default_options();
+    s->reduced.newmark_beta = r->newmark.beta;
+    s->reduced.newmark_gamma = r->newmark.gamma;
+    s->reduced.damping_mass = r->damping.mass;
+    s->reduced.damping_stiffness = r->damping.stiffness;
+    s->reduced.damping_local = r->damping.local;
+    if (r->newton.iterations > 0) s->reduced.newton_iterations = r->newton.iterations;
+    s->reduced.newton_tolerance = r->newton.tolerance;
+    s->reduced.line_search = r->newton.line_search;
+}
+
+// The body is free when nothing fixes it; the parts are not read yet, so the file's own words tell.
+static bool object_is_free(const raw_scene *raw) {
+    const cJSON *name = cJSON_GetObjectItemCaseSensitive(raw->objects->child, "part");
+    const cJSON *part = cJSON_IsString(name) ? cJSON_GetObjectItemCaseSensitive(raw->parts, name->valuestring) : NULL;
+    return part && !cJSON_GetObjectItemCaseSensitive(part, "fixed");
+}
+
+static fem_status read_solver(scene_reader *reader, const raw_scene *raw, const cJSON *root, scene *s) {
+    fem_status        status = FEM_OK;
+    const raw_solver *r = &raw->solver;
+    const cJSON      *section = cJSON_GetObjectItemCaseSensitive(root, "solver");
+    bool              free_body = object_is_free(raw);
+    s->method = (scene_method)r->method;
+    copy_solver(r, free_body, s);
+    size_t length = reader_enter(reader, "solver");
+    FEM_TRY(read_integrator(reader, section, r, free_body, s));
     // equal steps that fill a frame; the small number forgives 0.0083333 for 1/120
     double frame = 1 / raw->output.rate, steps = ceil(frame / r->step * (1 - 1e-5));
+    bool   dynamic = s->method != SCENE_STATIC;
     if (steps < 1) steps = 1;
-    const cJSON *section = cJSON_GetObjectItemCaseSensitive(root, "solver");
-    if (s->method == SCENE_FULL && steps > MOST_STEPS_PER_FRAME) {
-        reader_enter(reader, "solver.step");
+    if (dynamic && steps > MOST_STEPS_PER_FRAME) {
+        reader_enter(reader, "step");
         return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(section, "step"),
                            "is %g s, so that a frame of %g s takes %g steps, expected at most %g", r->step, frame,
                            steps, MOST_STEPS_PER_FRAME);
     }
-    s->steps_per_frame = s->method == SCENE_FULL ? (int)steps : 0;
-    s->solver.time_step = s->method == SCENE_FULL ? frame / steps : r->step;
-    size_t     length = reader_enter(reader, "solver");
-    fem_status status = reader_prefix(reader, section, solver_check_options(&s->solver));
+    s->steps_per_frame = dynamic ? (int)steps : 0;
+    s->solver.time_step = s->reduced.time_step = dynamic ? frame / steps : r->step;
+    if (s->method == SCENE_REDUCED)
+        status = free_body ? solver_free_check_options(&s->reduced) : solver_reduced_check_options(&s->reduced);
+    else
+        status = solver_check_options(&s->solver);
+    FEM_TRY(reader_prefix(reader, section, status));
     reader_leave(reader, length);
+done:
     return status;
 }
 
@@ -277,15 +394,27 @@ done:
 
 // What only shows when all sections are known.
 static fem_status check_whole(scene_reader *reader, const cJSON *root, const scene *s) {
-    bool moved = false;
-    for (int i = 0; i < s->action_count; i++) moved = moved || s->actions[i].kind == SCENE_MOVE;
+    const cJSON      *parts = cJSON_GetObjectItemCaseSensitive(root, "parts");
     const scene_part *part = &s->parts[s->object];
-    if (s->method == SCENE_STATIC && part->fixed.count == 0 && !moved) {
-        const cJSON *parts = cJSON_GetObjectItemCaseSensitive(root, "parts");
-        reader_enter(reader, "parts");
-        reader_enter(reader, part->name);
-        return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(parts, part->name),
-                           "the key \"fixed\" is missing: a static scene needs vertices that are held");
+    const cJSON      *node = cJSON_GetObjectItemCaseSensitive(parts, part->name);
+    bool              moved = false;
+    for (int i = 0; i < s->action_count; i++) moved = moved || s->actions[i].kind == SCENE_MOVE;
+    reader_enter(reader, "parts");
+    reader_enter(reader, part->name);
+    if (s->method == SCENE_STATIC && part->fixed.count == 0 && !moved)
+        return reader_fail(reader, node, "the key \"fixed\" is missing: a static scene needs vertices that are held");
+    if (s->method != SCENE_REDUCED) return FEM_OK;
+    if (moved)
+        return reader_fail(reader, node, "a \"move\" has no meaning with \"method\": \"reduced\": the basis holds its supports still");
+    for (int i = 0; part->forces == SCENE_POLYNOMIAL && i < part->mesh.region_count; i++) {
+        const fem_region  *region = &part->mesh.regions[i];
+        fem_material_kind  kind = part->mesh.materials[region->material].kind;
+        if (kind == FEM_STVK || kind == FEM_ORTHOTROPIC) continue;
+        reader_enter(reader, "forces");
+        return reader_fail(reader, node,
+                           "the material of the region \"%.60s\" is %s, which has no polynomial; stvk and orthotropic have, "
+                           "and \"forces\": {\"type\": \"full\"} takes any material",
+                           region->name, fem_material_kind_name(kind));
     }
     return FEM_OK;
 }
@@ -318,12 +447,12 @@ static fem_status read_tree(scene_reader *reader, const cJSON *root, scene *s) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for a scene");
         goto done;
     }
-    memcpy(s->gravity, raw.environment.gravity, sizeof s->gravity);
     FEM_TRY(read_solver(reader, &raw, root, s));
+    FEM_TRY(read_environment(reader, &raw.environment, root, s));
     FEM_TRY(read_materials(reader, raw.materials, &material_count, &materials));
     FEM_TRY(read_parts(reader, raw.parts, material_count, materials, s));
     FEM_TRY(read_objects(reader, raw.objects, s));
-    FEM_TRY(read_actions(reader, raw.actions, s));
+    FEM_TRY(read_actions(reader, raw.actions, material_count, materials, s));
     FEM_TRY(read_output(reader, &raw.output, s));
     FEM_TRY(check_whole(reader, root, s));
 done:
@@ -364,11 +493,14 @@ void scene_destroy(scene *s) {
         fem_free(s->parts[i].name);
         fem_mesh_destroy(&s->parts[i].mesh);
         fem_free(s->parts[i].fixed.items);
+        scene_modes_destroy(&s->parts[i].modes);
     }
     for (int i = 0; i < s->action_count; i++) {
-        fem_free(s->actions[i].on.items);
-        fem_free(s->actions[i].keyframes);
+        fem_free(s->actions[i].load.on.items);
+        fem_free(s->actions[i].move.keyframes);
     }
+    for (int i = 0; i < s->obstacle_count; i++) fem_free(s->obstacles[i].move.keyframes);
+    fem_free(s->obstacles);
     for (int i = 0; i < s->probe_count; i++) {
         fem_free(s->probes[i].name);
         fem_free(s->probes[i].on.items);
@@ -377,6 +509,7 @@ void scene_destroy(scene *s) {
     fem_free(s->actions);
     fem_free(s->probes);
     fem_free(s->title);
+    fem_free(s->cache);
     fem_free(s->name);
     fem_free(s->path);
     fem_free(s);

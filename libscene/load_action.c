@@ -25,81 +25,127 @@ static void mean_position(const fem_mesh *mesh, const scene_vertices *on, double
     for (int i = 0; i < on->count; i++) vec3_axpy(mean, 1.0 / on->count, mesh->vertices + 3 * (size_t)on->items[i]);
 }
 
-static fem_status read_move(scene_reader *reader, const raw_move *raw, const fem_mesh *mesh, bool dynamic,
-                            scene_action *action) {
+fem_status scene_read_keyframes(scene_reader *reader, const cJSON *node, bool dynamic, scene_move *move) {
     fem_status status = FEM_OK;
-    int        count = cJSON_GetArraySize(raw->keyframes), i = 0;
-    size_t     outer = reader_enter(reader, "move"), length;
-    action->smooth = raw->interpolation == 1;
-    if (isnan(raw->centre[0]))
-        mean_position(mesh, &action->on, action->centre);
-    else
-        memcpy(action->centre, raw->centre, sizeof action->centre);
-    length = reader_enter(reader, "keyframes");
-    action->keyframes = fem_calloc((size_t)count, sizeof *action->keyframes);
-    if (!action->keyframes) return fem_fail(FEM_NO_MEMORY, "no memory for %d keyframes", count);
-    for (const cJSON *item = raw->keyframes->child; item; item = item->next, i++) {
+    int        count = cJSON_GetArraySize(node), i = 0;
+    size_t     length = reader_enter(reader, "keyframes");
+    move->keyframes = fem_calloc((size_t)count, sizeof *move->keyframes);
+    if (!move->keyframes) return fem_fail(FEM_NO_MEMORY, "no memory for %d keyframes", count);
+    for (const cJSON *item = node->child; item; item = item->next, i++) {
         size_t inner = reader_enter_index(reader, i);
-        FEM_TRY(read_keyframe(reader, item, i > 0 ? &action->keyframes[i - 1] : NULL, dynamic, &action->keyframes[i]));
+        FEM_TRY(read_keyframe(reader, item, i > 0 ? &move->keyframes[i - 1] : NULL, dynamic, &move->keyframes[i]));
         reader_leave(reader, inner);
     }
-    action->keyframe_count = count;
+    move->count = count;
     reader_leave(reader, length);
+done:
+    return status;
+}
+
+static fem_status read_move(scene_reader *reader, const raw_move *raw, const fem_mesh *mesh, const scene_vertices *on,
+                            bool dynamic, scene_move *move) {
+    fem_status status = FEM_OK;
+    size_t     outer = reader_enter(reader, "move");
+    move->smooth = raw->interpolation == 1;
+    if (isnan(raw->centre[0]))
+        mean_position(mesh, on, move->centre);
+    else
+        memcpy(move->centre, raw->centre, sizeof move->centre);
+    FEM_TRY(scene_read_keyframes(reader, raw->keyframes, dynamic, move));
     reader_leave(reader, outer);
 done:
     return status;
 }
 
 // A load on held vertices only, or on vertices that span no surface, would do nothing without a word.
-static fem_status check_load(scene_reader *reader, const cJSON *node, const raw_action *raw, const scene_part *part,
-                             const scene_action *action) {
+static fem_status check_load(scene_reader *reader, const cJSON *on, const scene_part *part, const scene_load *load) {
     fem_status status = FEM_OK;
     int        held = 0;
-    for (int i = 0, k = 0; i < action->on.count; i++) {
-        while (k < part->fixed.count && part->fixed.items[k] < action->on.items[i]) k++;
-        held += k < part->fixed.count && part->fixed.items[k] == action->on.items[i];
+    for (int i = 0, k = 0; i < load->on.count; i++) {
+        while (k < part->fixed.count && part->fixed.items[k] < load->on.items[i]) k++;
+        held += k < part->fixed.count && part->fixed.items[k] == load->on.items[i];
     }
-    if (held == action->on.count) {
-        reader_enter(reader, "on");
-        return reader_fail(reader, raw->on, "selects only vertices that are fixed, where a load has no effect");
-    }
-    if (!(raw->end > raw->start)) {
-        reader_enter(reader, "end");
-        return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(node, "end"),
-                           "is %g, expected more than the %g of \"start\"", raw->end, raw->start);
-    }
-    if (action->kind == SCENE_FORCE) return FEM_OK;
+    if (held == load->on.count)
+        return reader_fail(reader, on, "selects only vertices that are fixed, where a load has no effect");
+    if (load->kind == SCENE_FORCE) return FEM_OK;
     double  area, unit[3] = {1, 0, 0};
     double *force = fem_calloc(3 * (size_t)part->mesh.vertex_count, sizeof *force);
     if (!force) return fem_fail(FEM_NO_MEMORY, "no memory for a load on %d vertices", part->mesh.vertex_count);
-    status = solver_add_surface_load(&part->mesh, action->on.count, action->on.items, unit, 0, force, &area);
-    if (status == FEM_BAD_INPUT) {
-        reader_enter(reader, "on");
-        status =
-            reader_fail(reader, raw->on, "selects %d of the vertices, but no face of the surface with all its corners",
-                        action->on.count);
-    }
+    status = solver_add_surface_load(&part->mesh, load->on.count, load->on.items, unit, 0, force, &area);
+    if (status == FEM_BAD_INPUT)
+        status = reader_fail(reader, on, "selects %d of the vertices, but no face of the surface with all its corners",
+                             load->on.count);
     fem_free(force);
     return status;
 }
 
-fem_status scene_read_action(scene_reader *reader, const cJSON *node, const scene_part *part, bool dynamic,
-                             scene_action *action) {
+fem_status scene_read_load(scene_reader *reader, const cJSON *on, scene_action_kind kind, const double force[3],
+                           const double traction[3], double pressure, const scene_part *part, scene_load *load) {
     fem_status status = FEM_OK;
-    raw_action raw = {0};
+    size_t     length = reader_enter(reader, "on");
+    load->kind = kind;
+    memcpy(load->vector, kind == SCENE_FORCE ? force : traction, sizeof load->vector);
+    if (kind == SCENE_PRESSURE) load->vector[0] = pressure;
+    FEM_TRY(scene_select(reader, on, &part->mesh, &load->on));
+    FEM_TRY(check_load(reader, on, part, load));
+    reader_leave(reader, length);
+done:
+    return status;
+}
+
+// Another material at run time: a reduced body with polynomials, and the same kind of material.
+static fem_status read_material_change(scene_reader *reader, const cJSON *node, const raw_action *raw, const scene *s,
+                                       int material_count, const fem_material *materials, scene_action *action) {
+    fem_status        status = FEM_OK;
+    const scene_part *part = &s->parts[s->object];
+    const fem_mesh   *mesh = &part->mesh;
+    const cJSON      *name = cJSON_GetObjectItemCaseSensitive(node, "material");
+    int               index = 0;
+    if (s->method != SCENE_REDUCED || part->forces != SCENE_POLYNOMIAL)
+        return reader_fail(reader, node, "a material changes at run time only with \"method\": \"reduced\" and polynomial forces");
+    action->region = -1;
+    if (raw->region) {
+        size_t length = reader_enter(reader, "region");
+        FEM_TRY(scene_find_region(reader, cJSON_GetObjectItemCaseSensitive(node, "region"), raw->region, mesh,
+                                  &action->region));
+        reader_leave(reader, length);
+    }
+    size_t length = reader_enter(reader, "material");
+    FEM_TRY(scene_find_material(reader, name, material_count, materials, &index));
+    action->material = materials[index];
+    for (int i = 0; i < mesh->region_count; i++) {
+        const fem_material *now = &mesh->materials[mesh->regions[i].material];
+        if ((action->region < 0 || action->region == i) && now->kind != action->material.kind)
+            return reader_fail(reader, name, "is %s, but the region \"%.60s\" is %s, and the type cannot change",
+                               fem_material_kind_name(action->material.kind), mesh->regions[i].name,
+                               fem_material_kind_name(now->kind));
+    }
+    reader_leave(reader, length);
+done:
+    return status;
+}
+
+fem_status scene_read_action(scene_reader *reader, const cJSON *node, const scene *s, int material_count,
+                             const fem_material *materials, scene_action *action) {
+    fem_status        status = FEM_OK;
+    raw_action        raw = {0};
+    const scene_part *part = &s->parts[s->object];
     FEM_TRY(reader_table(reader, node, &scene_action_table, &raw));
     action->kind = (scene_action_kind)raw.variant;
     action->start = raw.start, action->end = raw.end, action->ramp = raw.ramp;
-    const double *vector = action->kind == SCENE_FORCE ? raw.force : raw.traction;
-    memcpy(action->vector, vector, sizeof action->vector);
-    if (action->kind == SCENE_PRESSURE) action->vector[0] = raw.pressure;
-    size_t length = reader_enter(reader, "on");
-    FEM_TRY(scene_select(reader, raw.on, &part->mesh, &action->on));
-    reader_leave(reader, length);
-    if (action->kind == SCENE_MOVE)
-        FEM_TRY(read_move(reader, &raw.move, &part->mesh, dynamic, action));
-    else
-        FEM_TRY(check_load(reader, node, &raw, part, action));
+    if (action->kind == SCENE_MATERIAL) return read_material_change(reader, node, &raw, s, material_count, materials, action);
+    if (action->kind == SCENE_MOVE) {
+        size_t length = reader_enter(reader, "on");
+        FEM_TRY(scene_select(reader, raw.on, &part->mesh, &action->load.on));
+        reader_leave(reader, length);
+        return read_move(reader, &raw.move, &part->mesh, &action->load.on, s->method != SCENE_STATIC, &action->move);
+    }
+    FEM_TRY(scene_read_load(reader, raw.on, action->kind, raw.force, raw.traction, raw.pressure, part, &action->load));
+    if (!(raw.end > raw.start)) {
+        reader_enter(reader, "end");
+        return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(node, "end"),
+                           "is %g, expected more than the %g of \"start\"", raw.end, raw.start);
+    }
 done:
     return status;
 }

@@ -52,8 +52,8 @@ done:
     return status;
 }
 
-static fem_status find_material(const scene_reader *reader, const cJSON *node, int count, const fem_material *materials,
-                                int *index) {
+fem_status scene_find_material(const scene_reader *reader, const cJSON *node, int count, const fem_material *materials,
+                               int *index) {
     if (!cJSON_IsString(node))
         return reader_fail(reader, node, "is %s, expected the name of a material", json_kind(node));
     for (*index = 0; *index < count; ++*index)
@@ -64,19 +64,24 @@ static fem_status find_material(const scene_reader *reader, const cJSON *node, i
     return reader_fail(reader, node, "unknown material \"%.60s\"%s", node->valuestring, suggestion_text(&s));
 }
 
+fem_status scene_find_region(const scene_reader *reader, const cJSON *node, const char *name, const fem_mesh *mesh,
+                             int *region) {
+    *region = fem_mesh_region_index(mesh, name);
+    if (*region >= 0) return FEM_OK;
+    scene_suggestion s;
+    suggestion_start(&s, name);
+    for (int i = 0; i < mesh->region_count; i++) suggestion_offer(&s, mesh->regions[i].name);
+    return reader_fail(reader, node, "the mesh has no such region%s", suggestion_text(&s));
+}
+
 static fem_status assign_regions(scene_reader *reader, const cJSON *assignment, int count,
                                  const fem_material *materials, fem_mesh *mesh, unsigned char *assigned) {
     fem_status status = FEM_OK;
     for (const cJSON *item = assignment->child; item; item = item->next) {
-        int    region = fem_mesh_region_index(mesh, item->string), material = 0;
+        int    region = -1, material = 0;
         size_t length = reader_enter(reader, item->string);
-        if (region < 0) {
-            scene_suggestion s;
-            suggestion_start(&s, item->string);
-            for (int i = 0; i < mesh->region_count; i++) suggestion_offer(&s, mesh->regions[i].name);
-            return reader_fail(reader, item, "the mesh has no such region%s", suggestion_text(&s));
-        }
-        FEM_TRY(find_material(reader, item, count, materials, &material));
+        FEM_TRY(scene_find_region(reader, item, item->string, mesh, &region));
+        FEM_TRY(scene_find_material(reader, item, count, materials, &material));
         // the mesh's own materials come first, the scene's behind them
         mesh->regions[region].material = mesh->material_count - count + material;
         assigned[region] = 1;
@@ -99,7 +104,7 @@ fem_status scene_assign_materials(scene_reader *reader, const cJSON *part, const
     }
     size_t length = reader_enter(reader, "material");
     if (cJSON_IsString(assignment)) {
-        FEM_TRY(find_material(reader, assignment, material_count, materials, &index));
+        FEM_TRY(scene_find_material(reader, assignment, material_count, materials, &index));
         FEM_TRY(fem_mesh_set_material(mesh, &materials[index]));
         reader_leave(reader, length);
         return FEM_OK;

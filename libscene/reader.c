@@ -391,7 +391,7 @@ static void variant_name(const scene_table *table, int variant, char *text, size
     char name[32] = "";
     if (table->typed) {
         key_choice(&table->keys[0], variant, name, sizeof name);
-        snprintf(text, size, "type \"%s\"", name);
+        snprintf(text, size, "%s \"%s\"", table->keys[0].name, name);
         return;
     }
     for (int i = 0; i < table->count; i++)

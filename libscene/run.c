@@ -1,5 +1,7 @@
-// Runs a scene: one equilibrium, or full-space dynamics frame by frame. However it ends, what was done is on disk.
+// Runs a scene: one equilibrium, or dynamics frame by frame. However it ends, what was done is on disk.
+#include "libscene/class.h"
 #include "libscene/internal.h"
+#include "libscene/motion.h"
 #include "libscene/record.h"
 
 #include <math.h>
@@ -11,20 +13,20 @@ typedef struct simulation {
     const fem_mesh     *mesh;
     fem_body           *body;
     unsigned char      *fixed;
-    solver_full        *solver;
-    scene_forces        forces;
+    scene_motion       *motion;
     scene_record       *record;
     const fem_progress *progress;
     int                 steps;
     double              diagonal; // of the bounding box
+    char               *notes;
 } simulation;
 
 static void simulation_destroy(simulation *sim) {
     scene_record_destroy(sim->record);
-    solver_full_destroy(sim->solver);
-    scene_forces_destroy(&sim->forces);
+    if (sim->motion) sim->motion->destroy(sim->motion);
     fem_body_destroy(sim->body);
     fem_free(sim->fixed);
+    fem_free(sim->notes);
 }
 
 static void bounding_box(const fem_mesh *mesh, double low[3], double high[3]) {
@@ -84,9 +86,10 @@ static fem_status fail_in_step(const simulation *sim, fem_status status) {
 }
 
 // A state that no frame should show: not finite, or flung a million times the body's size away.
-static fem_status check_state(const simulation *sim, const solver_state *state) {
-    double limit = 1e6 * sim->diagonal;
-    for (int i = 0; i < sim->forces.n; i++) {
+static fem_status check_state(const simulation *sim) {
+    const scene_motion *state = sim->motion;
+    double              limit = 1e6 * sim->diagonal;
+    for (int i = 0; i < 3 * sim->mesh->vertex_count; i++) {
         double u = fabs(state->u[i]), v = fabs(state->v[i]);
         if (u <= limit && isfinite(v)) continue;
         int vertex = worst_vertex(sim, state->u);
@@ -100,49 +103,41 @@ static fem_status check_state(const simulation *sim, const solver_state *state) 
     return FEM_OK;
 }
 
-// ---- the two methods
-// ------------------------------------------------------------------------------------------------------
+// ---- the run ---------------------------------------------------------------------------------------------------
 
 static fem_status keep_row(simulation *sim) {
-    const solver_state *state = solver_full_state(sim->solver);
-    solver_energies     energies;
-    solver_full_energies(sim->solver, &energies);
-    return scene_record_row(sim->record, state->time, state->u, &energies);
+    solver_energies energies;
+    sim->motion->energies(sim->motion, &energies);
+    return scene_record_row(sim->record, sim->motion->time, sim->motion->u, &energies);
 }
 
 static fem_status keep_frame(simulation *sim) {
-    fem_status          status = FEM_OK;
-    const solver_state *state = solver_full_state(sim->solver);
-    FEM_TRY(scene_record_frame(sim->record, state->time, state->u, state->v));
+    fem_status status = FEM_OK;
+    FEM_TRY(scene_record_frame(sim->record, sim->motion->time, sim->motion->u, sim->motion->v));
     FEM_TRY(scene_record_sync(sim->record, false));
 done:
     return status;
 }
 
 static fem_status run_static(simulation *sim) {
-    fem_status status = FEM_OK;
-    scene_forces_at(&sim->forces, sim->s, INFINITY);
-    solver_full_set_load(sim->solver, sim->forces.total);
-    solver_full_prescribe(sim->solver, sim->forces.motion);
-    status = solver_full_static(sim->solver, sim->progress);
-    const solver_state *state = solver_full_state(sim->solver);
+    fem_status status = sim->motion->equilibrium(sim->motion, sim->progress);
     if (status != FEM_OK) return fail_in_step(sim, status);
-    FEM_TRY(check_state(sim, state));
+    sim->motion->show(sim->motion);
+    FEM_TRY(check_state(sim));
     FEM_TRY(keep_row(sim));
     FEM_TRY(keep_frame(sim));
 done:
     return status;
 }
 
-static fem_status step(simulation *sim) {
-    double h = sim->s->solver.time_step, time = (sim->steps + 1) * h; // of the end of the step
-    scene_forces_at(&sim->forces, sim->s, time);
-    solver_full_set_load(sim->solver, sim->forces.total);
-    solver_full_prescribe(sim->solver, sim->forces.motion);
-    fem_status          status = solver_full_step(sim->solver);
-    const solver_state *state = solver_full_state(sim->solver);
+// One step; `shown` also brings u and v up to date, which costs what the mesh costs.
+static fem_status step(simulation *sim, bool shown) {
+    fem_status status = sim->motion->step(sim->motion, (sim->steps + 1) * sim->s->solver.time_step);
     if (status != FEM_OK) return fail_in_step(sim, status);
-    status = check_state(sim, state);
+    if (shown) {
+        sim->motion->show(sim->motion);
+        status = check_state(sim);
+    }
     if (status == FEM_OK) sim->steps++;
     return status;
 }
@@ -150,16 +145,16 @@ static fem_status step(simulation *sim) {
 static fem_status run_dynamic(simulation *sim, int frames) {
     fem_status status = FEM_OK;
     int        substeps = sim->s->steps_per_frame;
-    scene_forces_at(&sim->forces, sim->s, 0); // for the energies of the first row
-    solver_full_set_load(sim->solver, sim->forces.total);
+    sim->motion->show(sim->motion);
     FEM_TRY(keep_row(sim));
     FEM_TRY(keep_frame(sim));
     for (int frame = 1; frame < frames; frame++) {
         for (int k = 0; k < substeps; k++) {
+            bool row = sim->s->sample_steps || k == substeps - 1;
             FEM_TRY(
                 fem_progress_report(sim->progress, "simulating", (frame - 1 + (double)k / substeps) / (frames - 1)));
-            FEM_TRY(step(sim));
-            if (sim->s->sample_steps || k == substeps - 1) FEM_TRY(keep_row(sim));
+            FEM_TRY(step(sim, row || sim->s->method == SCENE_FULL));
+            if (row) FEM_TRY(keep_row(sim));
         }
         FEM_TRY(keep_frame(sim));
     }
@@ -168,30 +163,33 @@ done:
     return status;
 }
 
-static fem_status fill_result(const simulation *sim, double begun, scene_result *result) {
-    const solver_state *state = solver_full_state(sim->solver);
-    scene_result        r = {.frames = scene_record_frames(sim->record), .steps = sim->steps, .time = state->time};
+static fem_status fill_result(simulation *sim, double begun, double prepared, scene_result *result) {
+    scene_result r = {.frames = scene_record_frames(sim->record), .steps = sim->steps, .time = sim->motion->time};
     r.probe_count = sim->s->probe_count;
     r.probes = fem_calloc(3 * (size_t)r.probe_count, sizeof *r.probes);
     if (!r.probes) return fem_fail(FEM_NO_MEMORY, "no memory for %d probes", r.probe_count);
-    scene_probe_values(sim->s, state->u, r.probes);
-    r.max_vertex = worst_vertex(sim, state->u);
-    r.max_displacement = vec3_norm(state->u + 3 * (size_t)r.max_vertex);
-    solver_full_energies(sim->solver, &r.energies);
-    r.solver = solver_full_report(sim->solver);
+    sim->motion->show(sim->motion);
+    scene_probe_values(sim->s, sim->motion->u, r.probes);
+    r.max_vertex = worst_vertex(sim, sim->motion->u);
+    r.max_displacement = vec3_norm(sim->motion->u + 3 * (size_t)r.max_vertex);
+    sim->motion->energies(sim->motion, &r.energies);
+    sim->motion->report(sim->motion, &r);
     r.seconds = fem_seconds() - begun;
+    r.seconds_prepare = prepared - begun;
     r.seconds_output = scene_record_seconds(sim->record);
+    r.notes = sim->notes;
+    sim->notes = NULL;
     *result = r;
     return FEM_OK;
 }
 
 // Ends a run: brings the files up to date and fills the result, whatever happened before. The first failure is
 // reported.
-static fem_status finish(simulation *sim, fem_status status, double begun, scene_result *result) {
+static fem_status finish(simulation *sim, fem_status status, double begun, double prepared, scene_result *result) {
     char message[1024];
     snprintf(message, sizeof message, "%s", fem_message());
     fem_status synced = sim->record ? scene_record_sync(sim->record, true) : FEM_OK;
-    fem_status filled = sim->record && result ? fill_result(sim, begun, result) : FEM_OK;
+    fem_status filled = sim->record && result ? fill_result(sim, begun, prepared, result) : FEM_OK;
     if (status != FEM_OK) return fem_fail(status, "%s", message);
     return synced != FEM_OK ? synced : filled;
 }
@@ -200,22 +198,58 @@ fem_status scene_run(const scene *s, const char *folder, int frames, const fem_p
                      scene_result *result) {
     fem_status status = FEM_OK;
     simulation sim = {.s = s, .progress = progress};
-    double     begun = fem_seconds();
+    double     begun = fem_seconds(), prepared = begun;
     if (result) *result = (scene_result){0};
     FEM_TRY(fem_progress_report(progress, "preparing", 0));
     FEM_TRY(make_body(&sim));
-    FEM_TRY(scene_forces_create(&sim.forces, s, sim.body));
-    FEM_TRY(solver_full_create(&sim.solver, sim.body, sim.fixed, &s->solver));
+    if (s->method == SCENE_REDUCED)
+        FEM_TRY(scene_motion_reduced(&sim.motion, s, sim.body, progress, &sim.notes));
+    else
+        FEM_TRY(scene_motion_full(&sim.motion, s, sim.body, sim.fixed));
     FEM_TRY(scene_record_create(&sim.record, s, folder));
+    prepared = fem_seconds();
     FEM_TRY(s->method == SCENE_STATIC ? run_static(&sim) : run_dynamic(&sim, frames > 0 ? frames : s->frames));
 done:
-    status = finish(&sim, status, begun, result);
+    status = finish(&sim, status, begun, prepared, result);
     simulation_destroy(&sim);
     return status;
 }
 
+fem_status scene_precompute(const scene *s, const fem_progress *progress, scene_result *result) {
+    fem_status   status = FEM_OK;
+    simulation   sim = {.s = s, .progress = progress};
+    scene_class *class = NULL;
+    double       begun = fem_seconds();
+    *result = (scene_result){0};
+    if (s->method != SCENE_REDUCED || !s->cache)
+        return fem_fail(FEM_BAD_INPUT, "%s: there is nothing to precompute: %s", s->path,
+                        s->cache ? "its solver.method is not \"reduced\"" : "there is no cache to keep it in");
+    FEM_TRY(make_body(&sim));
+    FEM_TRY(scene_class_create(&class, &s->parts[s->object], sim.body, s->solver.mass, s->cache, progress, &sim.notes));
+    result->modes = class->basis.r;
+    result->cached = class->cached;
+    result->seconds_modes = class->seconds_modes;
+    result->seconds_forces = class->seconds_forces;
+    result->seconds = fem_seconds() - begun;
+    result->notes = sim.notes;
+    sim.notes = NULL;
+done:
+    scene_class_destroy(class);
+    simulation_destroy(&sim);
+    return status;
+}
+
+fem_status scene_set_cache(scene *s, const char *folder) {
+    char *copy = folder ? fem_copy_string(folder) : NULL;
+    if (folder && !copy) return fem_fail(FEM_NO_MEMORY, "no memory for the name of a folder");
+    fem_free(s->cache);
+    s->cache = copy;
+    return FEM_OK;
+}
+
 void scene_result_destroy(scene_result *result) {
     fem_free(result->probes);
+    fem_free(result->notes);
     *result = (scene_result){0};
 }
 
@@ -247,12 +281,12 @@ fem_status scene_summarize(const scene *s, scene_summary *summary) {
     a.vertices = sim.mesh->vertex_count;
     a.elements = sim.mesh->element_count;
     a.regions = sim.mesh->region_count;
-    for (int i = 0; i < s->action_count; i++) a.moved += s->actions[i].kind == SCENE_MOVE ? s->actions[i].on.count : 0;
+    for (int i = 0; i < s->action_count; i++) a.moved += s->actions[i].kind == SCENE_MOVE ? s->actions[i].load.on.count : 0;
     for (int i = 0; i < 3 * a.vertices; i++) a.free_dofs += !sim.fixed[i];
     a.mass = fem_body_total_mass(sim.body);
     a.volume = quality.volume;
     bounding_box(sim.mesh, a.low, a.high);
-    if (s->method == SCENE_FULL) {
+    if (s->method != SCENE_STATIC) {
         a.steps = (double)(s->frames - 1) * s->steps_per_frame;
         a.duration = (s->frames - 1) / s->rate;
     }

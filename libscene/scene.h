@@ -14,11 +14,44 @@ typedef struct scene_vertices {
     int *items;
 } scene_vertices;
 
+typedef enum scene_modes_method {
+    SCENE_MODES_KRYLOV,
+    SCENE_MODES_LANCZOS,
+    SCENE_MODES_SKETCH,
+    SCENE_MODES_FILE
+} scene_modes_method;
+typedef enum scene_forces_kind { SCENE_POLYNOMIAL, SCENE_LINEAR, SCENE_ALL_ELEMENTS } scene_forces_kind;
+typedef enum scene_action_kind {
+    SCENE_FORCE,
+    SCENE_TRACTION,
+    SCENE_PRESSURE,
+    SCENE_MOVE,
+    SCENE_MATERIAL
+} scene_action_kind;
+
+// A load on a selection, in full.
+typedef struct scene_load {
+    scene_action_kind kind; // force, traction or pressure
+    scene_vertices    on;
+    double            vector[3]; // force: N in all; traction: Pa; pressure: Pa in vector[0]
+} scene_load;
+
+// How the basis of a reduced part is made.
+typedef struct scene_modes {
+    scene_modes_method method;
+    modes_recipe       recipe; // krylov, lanczos; of a sketch only count, energy and condense
+    char              *file;   // of SCENE_MODES_FILE, relative to where the program runs
+    int                load_count;
+    scene_load        *loads; // of a sketch
+} scene_modes;
+
 typedef struct scene_part {
-    char          *name;
-    fem_mesh       mesh; // in metres, with the scene's materials
-    int            quadrature;
-    scene_vertices fixed; // may be empty
+    char             *name;
+    fem_mesh          mesh; // in metres, with the scene's materials
+    int               quadrature;
+    scene_vertices    fixed; // may be empty
+    scene_modes       modes;
+    scene_forces_kind forces;
 } scene_part;
 
 typedef struct scene_keyframe {
@@ -27,37 +60,53 @@ typedef struct scene_keyframe {
     double rotation[3];    // rotation vector, rad
 } scene_keyframe;
 
-typedef enum scene_action_kind { SCENE_FORCE, SCENE_TRACTION, SCENE_PRESSURE, SCENE_MOVE } scene_action_kind;
+// A rigid motion in time; at rest at time 0.
+typedef struct scene_move {
+    double          centre[3]; // of the rotation, at rest
+    bool            smooth;    // ease in and out of every keyframe
+    int             count;
+    scene_keyframe *keyframes; // times ascending
+} scene_move;
 
 typedef struct scene_action {
     scene_action_kind kind;
-    scene_vertices    on;
-    double            vector[3];        // force: N in all; traction: Pa; pressure: Pa in vector[0]
+    scene_load        load;             // of a load; load.on also of a move
     double            start, end, ramp; // s; `end` is infinite when the load stays
-    double            centre[3];        // move: of the rotation, at rest
-    bool              smooth;           // move: ease in and out of every keyframe
-    int               keyframe_count;
-    scene_keyframe   *keyframes; // times ascending
+    scene_move        move;
+    fem_material      material; // SCENE_MATERIAL
+    int               region;   // SCENE_MATERIAL: of the mesh, -1 = all
 } scene_action;
+
+typedef struct scene_obstacle {
+    solver_obstacle shape; // at time 0
+    scene_move      move;  // count 0: it stays
+} scene_obstacle;
 
 typedef struct scene_probe {
     char          *name;
     scene_vertices on;
 } scene_probe;
 
-typedef enum scene_method { SCENE_STATIC, SCENE_FULL } scene_method;
+typedef enum scene_method { SCENE_STATIC, SCENE_FULL, SCENE_REDUCED } scene_method;
 
 typedef struct scene {
     char          *path, *name; // of the file; its name without folder and ending
+    char          *cache;       // folder of precomputed classes, by scene_set_cache; NULL: none is used
     char          *title;       // or NULL
     int            part_count;
     scene_part    *parts;
     int            object; // the part that is simulated
+    double         translation[3], rotation[3]; // of a free body at time 0
+    double         velocity[3], spin[3];        // of a body without supports at time 0
     double         gravity[3];
+    solver_contact_options contact;
+    int                    obstacle_count;
+    scene_obstacle        *obstacles;
     int            action_count;
     scene_action  *actions;
     scene_method   method;
-    solver_options solver;          // time_step already divides a frame
+    solver_options         solver;  // static, full; time_step already divides a frame
+    solver_reduced_options reduced; // reduced, likewise
     int            steps_per_frame; // dynamics
     int            frames;          // dynamics: the first is the state at time 0
     double         rate;            // frames per second of simulated time
@@ -74,6 +123,9 @@ typedef struct scene {
 // The first call makes cJSON, which is global to the process, take its memory from fem_alloc.
 fem_status scene_load(scene **loaded, const char *path, int override_count, const char *const *overrides);
 void       scene_destroy(scene *s);
+
+// Where reduced parts look for their classes and keep them; NULL: nowhere.
+fem_status scene_set_cache(scene *s, const char *folder);
 
 // What a run will need, found out without running it.
 typedef struct scene_summary {
@@ -95,7 +147,7 @@ fem_status scene_summarize(const scene *s, scene_summary *summary);
 // Share of a load that acts at a time: up over `ramp` from `start`, down over `ramp` from `end`.
 double scene_load_factor(const scene_action *action, double time);
 // Displacement at a time of a point that is at X at rest and follows a move.
-void scene_move_point(const scene_action *action, double time, const double X[3], double displacement[3]);
+void scene_move_point(const scene_move *move, double time, const double X[3], double displacement[3]);
 
 // ---- run and out ----------------------------------------------------------------------------------------------------
 
@@ -108,8 +160,16 @@ typedef struct scene_result {
     int             probe_count;
     double         *probes; // 3 per probe: mean displacement, m
     solver_energies energies;
-    solver_report   solver;
-    double          seconds, seconds_output; // the second is part of the first
+    solver_report   solver; // static, full; reduced: iterations and residual
+    // reduced
+    int                   modes;
+    bool                  cached;                        // the class was read from the cache
+    double                seconds_modes, seconds_forces; // to make the class
+    solver_step_report    step;
+    solver_contact_report contact;
+    double                seconds_prepare, seconds_output; // parts of `seconds`: before the first step, files
+    double                seconds;
+    char                 *notes; // lines of text for the user, or NULL
 } scene_result;
 void scene_result_destroy(scene_result *result);
 
@@ -119,6 +179,10 @@ void scene_result_destroy(scene_result *result);
 // destroys it.
 fem_status scene_run(const scene *s, const char *folder, int frames, const fem_progress *progress,
                      scene_result *result);
+
+// Makes the class of the part that is simulated, as a run would, so that the run finds it in the cache. FEM_BAD_INPUT for
+// scenes that are not reduced or have no cache. The result has modes, cached, seconds and notes.
+fem_status scene_precompute(const scene *s, const fem_progress *progress, scene_result *result);
 
 // A ParaView collection: `count` files (names relative to the .pvd) and their times.
 fem_status scene_pvd_write(const char *path, int count, const double *times, const char *const *files);

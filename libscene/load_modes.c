@@ -1,0 +1,64 @@
+// The basis of a reduced part as a scene describes it.
+#include "libscene/internal.h"
+
+#include <string.h>
+
+void scene_modes_destroy(scene_modes *modes) {
+    for (int i = 0; i < modes->load_count; i++) fem_free(modes->loads[i].on.items);
+    fem_free(modes->loads);
+    fem_free(modes->file);
+    *modes = (scene_modes){0};
+}
+
+static fem_status read_sketch(scene_reader *reader, const cJSON *node, const scene_part *part, scene_modes *modes) {
+    fem_status status = FEM_OK;
+    int        count = cJSON_GetArraySize(node);
+    size_t     length = reader_enter(reader, "sketch");
+    modes->loads = fem_calloc((size_t)count, sizeof *modes->loads);
+    if (!modes->loads) return fem_fail(FEM_NO_MEMORY, "no memory for %d loads", count);
+    for (const cJSON *item = node->child; item; item = item->next) {
+        raw_sketch  raw = {0};
+        scene_load *load = &modes->loads[modes->load_count];
+        size_t      inner = reader_enter_index(reader, modes->load_count++);
+        FEM_TRY(reader_table(reader, item, &scene_sketch_table, &raw));
+        FEM_TRY(scene_read_load(reader, raw.on, (scene_action_kind)raw.variant, raw.force, raw.traction, raw.pressure,
+                                part, load));
+        reader_leave(reader, inner);
+    }
+    reader_leave(reader, length);
+done:
+    return status;
+}
+
+fem_status scene_read_modes(scene_reader *reader, const cJSON *node, const raw_modes *raw, const scene_part *part,
+                            scene_modes *modes) {
+    static const unsigned seeds[] = {0, MODES_SEED_RIGID, MODES_SEED_QUADRATIC, MODES_SEED_RANDOM};
+    fem_status            status = FEM_OK;
+    modes_recipe         *recipe = &modes->recipe;
+    size_t                length = reader_enter(reader, "modes");
+    modes->method = (scene_modes_method)raw->method;
+    *recipe = modes_default_recipe();
+    recipe->method = modes->method == SCENE_MODES_LANCZOS ? MODES_LANCZOS : MODES_KRYLOV;
+    recipe->count = raw->count;
+    recipe->derivatives = raw->derivatives;
+    recipe->linear = raw->linear > 0 ? raw->linear : raw->derivatives > 0 && raw->count > 6 ? 6 : raw->count;
+    recipe->condense = (modes_condense_method)raw->condense;
+    recipe->energy = raw->energy;
+    recipe->krylov.seeds = seeds[raw->seeds];
+    recipe->krylov.orthogonalise.method = (modes_gram_schmidt)raw->orthogonalise;
+    if (raw->derivatives == 0 && recipe->linear < raw->count && raw->linear > 0) {
+        reader_enter(reader, "linear");
+        return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(node, "linear"),
+                           "is %d, but without derivatives the %d modes of \"count\" are all linear", raw->linear,
+                           raw->count);
+    }
+    if (modes->method == SCENE_MODES_FILE) FEM_TRY(scene_relative_path(&modes->file, reader, raw->file));
+    if (modes->method == SCENE_MODES_SKETCH) {
+        if (part->fixed.count == 0)
+            return reader_fail(reader, node, "a sketch needs a part with \"fixed\" vertices that hold it under its loads");
+        FEM_TRY(read_sketch(reader, raw->sketch, part, modes));
+    }
+    reader_leave(reader, length);
+done:
+    return status;
+}

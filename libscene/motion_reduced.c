@@ -1,0 +1,302 @@
+// A scene's body in the modes of its part: held, or free with a rigid motion of its own.
+// Loads are projected once, so that a step costs what the modes cost and not what the mesh does.
+#include "libscene/class.h"
+#include "libscene/internal.h"
+#include "libscene/motion.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct reduced_motion {
+    scene_motion    base;
+    const scene    *s;
+    const fem_mesh *mesh;
+    scene_class    *class;
+    solver_inertia  inertia; // of a free body
+    solver_reduced *held;    // one of these two
+    solver_free    *free;
+    solver_contact *contact; // NULL without obstacles
+    double         *gravity; // held: r, U^T f
+    double         *loads;   // held: r per action, U^T f in full
+    double         *load;    // held: r, of the present time
+    bool           *changed; // per action: this change of material has been made
+    double         *M;       // r x r, after a change of density
+    double         *u, *v;   // 3 per vertex
+    double         *row;     // 3 x r: rows of the basis at a vertex
+    // free: loads as forces at vertices
+    double *vertex_force; // 3 per vertex, work space
+} reduced_motion;
+
+static void destroy(scene_motion *motion) {
+    reduced_motion *m = (reduced_motion *)motion;
+    solver_reduced_destroy(m->held);
+    solver_free_destroy(m->free);
+    solver_contact_destroy(m->contact);
+    solver_inertia_destroy(&m->inertia);
+    scene_class_destroy(m->class);
+    fem_free(m->gravity), fem_free(m->loads), fem_free(m->load), fem_free(m->changed);
+    fem_free(m->M), fem_free(m->u), fem_free(m->v), fem_free(m->row), fem_free(m->vertex_force);
+    fem_free(m);
+}
+
+// ---- state -------------------------------------------------------------------------------------------------------
+
+static void show_held(reduced_motion *m) {
+    const solver_coordinates *state = solver_reduced_state(m->held);
+    const modes_basis        *basis = &m->class->basis;
+    dense_gemv_set(basis->n, basis->r, 1, basis->U, state->q, m->u);
+    dense_gemv_set(basis->n, basis->r, 1, basis->U, state->dq, m->v);
+}
+
+// u = p + Q y - X and v = v_p + Q (w x y + U dq), y = X - c + U q
+static void show_free(reduced_motion *m) {
+    const solver_motion *state = solver_free_state(m->free);
+    const modes_basis   *basis = &m->class->basis;
+    dense_gemv_set(basis->n, basis->r, 1, basis->U, state->q, m->u);
+    dense_gemv_set(basis->n, basis->r, 1, basis->U, state->dq, m->v);
+    for (int i = 0; i < m->mesh->vertex_count; i++) {
+        const double *X = m->mesh->vertices + 3 * (size_t)i;
+        double       *u = m->u + 3 * (size_t)i, *v = m->v + 3 * (size_t)i, y[3], turned[3], rate[3];
+        for (int k = 0; k < 3; k++) y[k] = X[k] - state->centre[k] + u[k];
+        vec3_cross(rate, state->w, y);
+        vec3_axpy(rate, 1, v);
+        mat3_mul_vec(turned, state->Q, y);
+        mat3_mul_vec(v, state->Q, rate);
+        for (int k = 0; k < 3; k++) u[k] = state->p[k] + turned[k] - X[k], v[k] += state->v[k];
+    }
+}
+
+static void show(scene_motion *motion) {
+    reduced_motion *m = (reduced_motion *)motion;
+    if (m->held)
+        show_held(m);
+    else
+        show_free(m);
+}
+
+static void energies(const scene_motion *motion, solver_energies *e) {
+    const reduced_motion *m = (const reduced_motion *)motion;
+    if (m->held) {
+        solver_reduced_energies(m->held, e);
+        return;
+    }
+    solver_motion_energies of_motion;
+    solver_free_energies(m->free, &of_motion);
+    *e = (solver_energies){.kinetic = of_motion.kinetic, .strain = of_motion.strain, .load = of_motion.potential};
+}
+
+static void report(const scene_motion *motion, scene_result *result) {
+    const reduced_motion *m = (const reduced_motion *)motion;
+    result->modes = m->class->basis.r;
+    result->cached = m->class->cached;
+    result->seconds_modes = m->class->seconds_modes;
+    result->seconds_forces = m->class->seconds_forces;
+    result->step = m->held ? solver_reduced_report(m->held) : solver_free_report(m->free);
+    result->solver.newton_iterations = result->step.newton_iterations;
+    result->solver.residual = result->step.residual;
+    if (m->contact) result->contact = solver_contact_get_report(m->contact);
+}
+
+// ---- what happens at a time ----------------------------------------------------------------------------------------
+
+// The scene gives each region its own material when some change; a region without elements has no group.
+static fem_status set_region_material(reduced_motion *m, const scene_action *a) {
+    fem_status status = FEM_OK;
+    for (int region = 0, group = 0; region < m->mesh->region_count; region++) {
+        bool used = false;
+        for (int e = 0; e < m->mesh->element_count && !used; e++) used = m->mesh->region[e] == region;
+        if (used && (a->region < 0 || a->region == region))
+            FEM_TRY(cubature_polynomial_set_material(&m->class->polynomial, group, &a->material));
+        group += used;
+    }
+done:
+    return status;
+}
+
+static fem_status change_materials(reduced_motion *m, double time) {
+    fem_status status = FEM_OK;
+    bool       any = false;
+    for (int i = 0; i < m->s->action_count; i++) {
+        const scene_action *a = &m->s->actions[i];
+        if (a->kind != SCENE_MATERIAL || m->changed[i] || time < a->start) continue;
+        FEM_TRY(set_region_material(m, a));
+        m->changed[i] = any = true;
+    }
+    if (!any) return FEM_OK;
+    cubature_polynomial_mass(&m->class->polynomial, m->M);
+    FEM_TRY(solver_reduced_changed(m->held, m->M));
+done:
+    return status;
+}
+
+// Obstacles are where they are at the beginning of the step, with the mean velocity over it.
+static fem_status move_obstacles(reduced_motion *m, double from, double to) {
+    fem_status status = FEM_OK;
+    for (int i = 0; i < m->s->obstacle_count; i++) {
+        const scene_obstacle *o = &m->s->obstacles[i];
+        if (o->move.count == 0) continue;
+        scene_keyframe  a = scene_move_at(&o->move, from), b = scene_move_at(&o->move, to);
+        solver_obstacle moved = o->shape;
+        double          R[9];
+        mat3_exp(R, a.rotation);
+        mat3_mul(moved.axes, R, o->shape.axes);
+        vec3_axpy(moved.position, 1, a.translation);
+        for (int k = 0; k < 3; k++) {
+            moved.velocity[k] = (b.translation[k] - a.translation[k]) / (to - from);
+            moved.angular[k] = (b.rotation[k] - a.rotation[k]) / (to - from); // keyframes turn about one axis
+        }
+        FEM_TRY(solver_contact_move(m->contact, i, &moved));
+    }
+done:
+    return status;
+}
+
+static bool is_load(const scene_action *a) {
+    return a->kind == SCENE_FORCE || a->kind == SCENE_TRACTION || a->kind == SCENE_PRESSURE;
+}
+
+static void load_held(reduced_motion *m, double time) {
+    int r = m->class->basis.r;
+    memcpy(m->load, m->gravity, (size_t)r * sizeof *m->load);
+    for (int i = 0; i < m->s->action_count; i++) {
+        double factor = is_load(&m->s->actions[i]) ? scene_load_factor(&m->s->actions[i], time) : 0;
+        if (factor != 0) dense_axpy(r, factor, m->loads + (size_t)i * (size_t)r, m->load);
+    }
+    solver_reduced_set_load(m->held, m->load);
+}
+
+// Dead loads of a free body act at their vertices, so that they turn and move it too.
+static fem_status load_free(reduced_motion *m, double time) {
+    fem_status         status = FEM_OK;
+    const modes_basis *basis = &m->class->basis;
+    solver_free_clear_loads(m->free);
+    for (int i = 0; i < m->s->action_count; i++) {
+        const scene_action *a = &m->s->actions[i];
+        double              factor = is_load(a) ? scene_load_factor(a, time) : 0;
+        if (factor == 0) continue;
+        memset(m->vertex_force, 0, (size_t)basis->n * sizeof *m->vertex_force);
+        FEM_TRY(scene_load_force(&a->load, m->mesh, m->vertex_force));
+        for (int k = 0; k < a->load.on.count; k++) {
+            size_t v = 3 * (size_t)a->load.on.items[k];
+            double force[3] = {factor * m->vertex_force[v], factor * m->vertex_force[v + 1], factor * m->vertex_force[v + 2]};
+            for (int c = 0; c < 3; c++)
+                for (int l = 0; l < basis->r; l++)
+                    m->row[c * basis->r + l] = basis->U[(size_t)l * (size_t)basis->n + v + (size_t)c];
+            FEM_TRY(solver_free_add_force(m->free, m->mesh->vertices + v, m->row, force));
+        }
+    }
+done:
+    return status;
+}
+
+static fem_status step(scene_motion *motion, double time) {
+    fem_status      status = FEM_OK;
+    reduced_motion *m = (reduced_motion *)motion;
+    FEM_TRY(move_obstacles(m, motion->time, time));
+    if (m->held) {
+        FEM_TRY(change_materials(m, time));
+        load_held(m, time);
+        FEM_TRY(solver_reduced_step(m->held));
+    } else {
+        FEM_TRY(load_free(m, time));
+        FEM_TRY(solver_free_step(m->free));
+    }
+    motion->time = time;
+done:
+    return status;
+}
+
+// ---- making --------------------------------------------------------------------------------------------------------
+
+static fem_status allocate(reduced_motion *m) {
+    size_t n = (size_t)m->class->basis.n, r = (size_t)m->class->basis.r, actions = (size_t)m->s->action_count;
+    m->gravity = fem_calloc(r, sizeof *m->gravity);
+    m->loads = fem_calloc(r * actions, sizeof *m->loads);
+    m->load = fem_calloc(r, sizeof *m->load);
+    m->changed = fem_calloc(actions, sizeof *m->changed);
+    m->M = fem_calloc(r * r, sizeof *m->M);
+    m->u = fem_calloc(n, sizeof *m->u);
+    m->v = fem_calloc(n, sizeof *m->v);
+    m->row = fem_calloc(3 * r, sizeof *m->row);
+    m->vertex_force = fem_calloc(n, sizeof *m->vertex_force);
+    if (!m->gravity || !m->loads || !m->load || !m->changed || !m->M || !m->u || !m->v || !m->row || !m->vertex_force)
+        return fem_fail(FEM_NO_MEMORY, "no memory for a reduced body of %zu modes", r);
+    m->base.u = m->u, m->base.v = m->v;
+    return FEM_OK;
+}
+
+static fem_status project_loads(reduced_motion *m, const fem_body *body) {
+    fem_status         status = FEM_OK;
+    const modes_basis *basis = &m->class->basis;
+    size_t             r = (size_t)basis->r;
+    scene_forces       forces = {0};
+    FEM_TRY(scene_forces_create(&forces, m->s, body));
+    dense_gemv_t_set(basis->n, basis->r, 1, basis->U, forces.gravity, m->gravity);
+    for (int i = 0; i < m->s->action_count; i++)
+        dense_gemv_t_set(basis->n, basis->r, 1, basis->U, forces.loads + (size_t)forces.n * (size_t)i,
+                         m->loads + r * (size_t)i);
+done:
+    scene_forces_destroy(&forces);
+    return status;
+}
+
+static fem_status make_contact(reduced_motion *m) {
+    fem_status     status = FEM_OK;
+    solver_samples samples = {0};
+    int            number = 0;
+    if (m->s->obstacle_count == 0) return FEM_OK;
+    FEM_TRY(solver_samples_create(&samples, m->mesh, m->class->basis.r, m->class->basis.U));
+    FEM_TRY(solver_contact_create(&m->contact, &samples, &m->s->contact));
+    for (int i = 0; i < m->s->obstacle_count; i++)
+        FEM_TRY(solver_contact_add(m->contact, &m->s->obstacles[i].shape, &number));
+    if (m->held)
+        FEM_TRY(solver_reduced_set_contact(m->held, m->contact));
+    else
+        FEM_TRY(solver_free_set_contact(m->free, m->contact));
+done:
+    solver_samples_destroy(&samples);
+    return status;
+}
+
+static fem_status make_free(reduced_motion *m, const fem_body *body) {
+    fem_status     status = FEM_OK;
+    const scene   *s = m->s;
+    scene_class   *class = m->class;
+    double         Q[9], p[3], w[3];
+    FEM_TRY(solver_inertia_create(&m->inertia, body, s->solver.mass, class->basis.r, class->basis.U));
+    FEM_TRY(solver_free_create(&m->free, &m->inertia, &class->forces, &s->reduced));
+    mat3_exp(Q, s->rotation);
+    const solver_motion *rest = solver_free_state(m->free);
+    for (int i = 0; i < 3; i++) p[i] = rest->centre[i] + s->translation[i];
+    for (int i = 0; i < 3; i++) w[i] = Q[i] * s->spin[0] + Q[3 + i] * s->spin[1] + Q[6 + i] * s->spin[2]; // Q^T spin
+    FEM_TRY(solver_free_set_state(m->free, &(solver_motion_start){.p = p, .v = s->velocity, .Q = Q, .w = w}));
+    solver_free_set_gravity(m->free, s->gravity);
+done:
+    return status;
+}
+
+fem_status scene_motion_reduced(scene_motion **motion, const scene *s, const fem_body *body, const fem_progress *progress,
+                                char **notes) {
+    fem_status        status = FEM_OK;
+    const scene_part *part = &s->parts[s->object];
+    reduced_motion   *m = fem_calloc(1, sizeof *m);
+    if (!m) return fem_fail(FEM_NO_MEMORY, "no memory for a run");
+    m->s = s;
+    m->mesh = &part->mesh;
+    m->base = (scene_motion){.step = step, .show = show, .energies = energies, .report = report, .destroy = destroy};
+    FEM_TRY(scene_class_create(&m->class, part, body, s->solver.mass, s->cache, progress, notes));
+    FEM_TRY(allocate(m));
+    if (part->fixed.count > 0) {
+        FEM_TRY(project_loads(m, body));
+        FEM_TRY(solver_reduced_create(&m->held, &m->class->forces, m->class->M, &s->reduced));
+        load_held(m, 0);
+    } else {
+        FEM_TRY(make_free(m, body));
+    }
+    FEM_TRY(make_contact(m));
+    *motion = &m->base;
+    m = NULL;
+done:
+    if (m) destroy(&m->base);
+    return status;
+}
