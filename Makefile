@@ -32,7 +32,7 @@ ALL_CFLAGS = -std=c17 $(OPTIMISE) -fno-math-errno -ffp-contract=off $(WARNINGS) 
 LIBS := -lopenblas -llapacke -lcholmod -larpack -lmetis -lcjson -lz -lpthread -lm
 
 LIBRARIES := libfem libdomain libmodes libcubature libsolver libscene
-KERNELS   := $(wildcard libfem/kernel_*.c)
+KERNELS   := $(wildcard lib*/kernel_*.c)
 SOURCES   := $(filter-out $(KERNELS),$(foreach l,$(LIBRARIES),$(wildcard $(l)/*.c)))
 OBJECTS   := $(SOURCES:%.c=$(BUILD)/%.o) $(foreach s,$(SIMD_LEVELS),$(KERNELS:%.c=$(BUILD)/%.$(s).o))
 APP       := $(patsubst %.c,$(BUILD)/%.o,$(wildcard app/*.c))
