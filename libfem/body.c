@@ -332,11 +332,10 @@ static void hex_jacobian(const fem_mesh *mesh, const int *v, const hex_point *po
 }
 
 // m_ab = int rho N_a N_b: rho V/20 (1 + delta_ab) for a T4; 27 Gauss points, exact, for an H8
-static void element_mass(const fem_body *body, int element, const hex_point points[27], double values[27][8],
-                         double m[8][8]) {
+static void element_mass(const fem_body *body, int element, double density, const hex_point points[27],
+                         double values[27][8], double m[8][8]) {
     const fem_mesh *mesh = body->mesh;
     const int      *v = mesh->elements + (size_t)element * (size_t)body->width;
-    double          density = mesh->materials[mesh->regions[mesh->region[element]].material].density;
     if (mesh->type == FEM_T4) {
         double unit = density * fem_element_volume(mesh, element) / 20;
         for (int a = 0; a < 4; a++)
@@ -353,6 +352,18 @@ static void element_mass(const fem_body *body, int element, const hex_point poin
     }
 }
 
+static double element_density(const fem_mesh *mesh, int element) {
+    return mesh->materials[mesh->regions[mesh->region[element]].material].density;
+}
+
+void fem_body_element_mass(const fem_body *body, int element, double m[64]) {
+    hex_point points[27];
+    double    values[27][8], blocks[8][8] = {{0}};
+    if (body->width == 8) fem_hex_points(3, points, values);
+    element_mass(body, element, 1, points, values, blocks);
+    memcpy(m, blocks, sizeof blocks);
+}
+
 void fem_body_mass(const fem_body *body, fem_mass_kind kind, fem_sparse *mass) {
     const fem_mesh *mesh = body->mesh;
     hex_point       points[27];
@@ -361,7 +372,7 @@ void fem_body_mass(const fem_body *body, fem_mass_kind kind, fem_sparse *mass) {
     fem_sparse_zero(mass);
     for (int e = 0; e < mesh->element_count; e++) {
         const int *v = mesh->elements + (size_t)e * (size_t)body->width;
-        element_mass(body, e, points, values, m);
+        element_mass(body, e, element_density(mesh, e), points, values, m);
         for (int a = 0; a < body->width; a++)
             for (int b = 0; b < body->width; b++) {
                 int row = v[a], column = kind == FEM_MASS_LUMPED ? v[a] : v[b];
@@ -379,7 +390,7 @@ void fem_body_vertex_masses(const fem_body *body, double *masses) {
     fem_hex_points(3, points, values);
     memset(masses, 0, (size_t)mesh->vertex_count * sizeof *masses);
     for (int e = 0; e < mesh->element_count; e++) {
-        element_mass(body, e, points, values, m);
+        element_mass(body, e, element_density(mesh, e), points, values, m);
         for (int a = 0; a < body->width; a++)
             for (int b = 0; b < body->width; b++)
                 masses[mesh->elements[(size_t)e * (size_t)body->width + (size_t)a]] += m[a][b];
@@ -389,8 +400,7 @@ void fem_body_vertex_masses(const fem_body *body, double *masses) {
 double fem_body_total_mass(const fem_body *body) {
     const fem_mesh *mesh = body->mesh;
     double          total = 0;
-    for (int e = 0; e < mesh->element_count; e++)
-        total += mesh->materials[mesh->regions[mesh->region[e]].material].density * fem_element_volume(mesh, e);
+    for (int e = 0; e < mesh->element_count; e++) total += element_density(mesh, e) * fem_element_volume(mesh, e);
     return total;
 }
 

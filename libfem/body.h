@@ -34,4 +34,11 @@ void   fem_body_mass(const fem_body *body, fem_mass_kind kind, fem_sparse *mass)
 void   fem_body_vertex_masses(const fem_body *body, double *masses);              // lumped, 1 per vertex
 double fem_body_total_mass(const fem_body *body);
 
+// For those who integrate by themselves. Integration points of an element: gradients of its shape functions,
+// g[p][3 a + j] = dN_a/dX_j, and weight x volume. Returns their number: 1 for a T4, 8 or 27 (by the body's quadrature)
+// for an H8.
+int fem_body_points(const fem_body *body, int element, double weight[27], double g[27][24]);
+// m[8 a + b] = int N_a N_b over an element, without the density.
+void fem_body_element_mass(const fem_body *body, int element, double m[64]);
+
 #endif

@@ -19,6 +19,19 @@ static double gradients(const fem_mesh *mesh, const int *v, int width, const hex
     return width == 8 ? det * point->weight : det / 6;
 }
 
+int fem_body_points(const fem_body *body, int element, double weight[27], double g[27][24]) {
+    const fem_mesh *mesh = body->mesh;
+    const int      *v = mesh->elements + (size_t)element * (size_t)body->width;
+    hex_point       points[27];
+    double          values[27][8], rows[8][3] = {{0}};
+    int             count = body->width == 8 ? fem_hex_points(body->options.quadrature, points, values) : 1;
+    for (int p = 0; p < count; p++) {
+        weight[p] = gradients(mesh, v, body->width, &points[p], rows);
+        memcpy(g[p], rows, sizeof rows);
+    }
+    return count;
+}
+
 static void field_gradient(double H[9], const double *field, const int *v, int width, double g[8][3]) {
     memset(H, 0, 9 * sizeof *H);
     for (int a = 0; a < width; a++)

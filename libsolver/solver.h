@@ -3,7 +3,7 @@
 #ifndef LIMBER_SOLVER_H
 #define LIMBER_SOLVER_H
 
-#include "libmodes/modes.h"
+#include "libcubature/cubature.h"
 
 typedef enum solver_integrator { SOLVER_NEWMARK, SOLVER_BACKWARD_EULER } solver_integrator;
 typedef enum solver_linear { SOLVER_DIRECT, SOLVER_PCG } solver_linear;

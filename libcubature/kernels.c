@@ -1,0 +1,17 @@
+// The choice of kernels at run time.
+#include "libcubature/internal.h"
+
+#define KERNELS(level)                                                                                                 \
+    (cubature_kernels) {                                                                                               \
+        .strain_columns = cubature_strain_columns_##level, .gram_tile = cubature_gram_tile_##level,                    \
+        .evaluate = cubature_evaluate_##level                                                                          \
+    }
+
+cubature_kernels cubature_choose_kernels(void) {
+#if defined(__x86_64__)
+    fem_simd level = fem_simd_level();
+    if (level == FEM_SIMD_AVX2) return KERNELS(avx2);
+    if (level == FEM_SIMD_AVX512) return KERNELS(avx512);
+#endif
+    return KERNELS(baseline);
+}
