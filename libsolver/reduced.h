@@ -78,35 +78,37 @@ void solver_project_forces(const modes_basis *basis, int count, const int *verti
 typedef struct solver_free solver_free;
 
 // forces may be NULL when the inertia has no modes: a rigid body. Modes that move or turn the body as a whole are
-// refused: they must be mass-orthogonal to the rigid motions (modes_lanczos, modes_inverse_project).
+// refused: use modes that are mass-orthogonal to the rigid motions (modes_lanczos, modes_inverse_project). Modes that
+// are only partly so, as after a change of density, are allowed.
 fem_status solver_free_create(solver_free **solver, const solver_inertia *inertia, const cubature_forces *forces,
                               const solver_reduced_options *options);
 void       solver_free_destroy(solver_free *solver);
-// To be called when the model behind the forces has changed, or the inertia (NULL: as it was; the body keeps its place
-// and p moves with the centre of mass).
+// To be called when the model behind the forces has changed, or the inertia (NULL: as it was). The body keeps its place
+// and its velocities; p is then that of the new centre of mass at rest.
 fem_status solver_free_changed(solver_free *solver, const solver_inertia *inertia);
 
+// A failed call leaves the state as it was, bit by bit.
 typedef struct solver_motion {
     double  time;
     double  p[3], v[3];   // of the frame, world axes
     double  Q[9];         // rotation to world axes, row-major
     double  w[3];         // angular velocity in the axes of the frame: dQ = Q [w]
     double  centre[3];    // c: the frame's origin in the coordinates of the mesh
-    double  a[3], al[3];  // accelerations at the end of the last step; of its middle with the midpoint rule
+    double  a[3], al[3];  // accelerations at the end of the last step; in its middle with the midpoint rule
     double *q, *dq, *ddq; // r each; ddq likewise
 } solver_motion;
 const solver_motion *solver_free_state(const solver_free *solver);
-// Pointers that are NULL: p = c, Q = I, the rest 0. Q must be a rotation (to 1e-6).
+// What is NULL: p = c, Q = I, the rest 0. Q must be a rotation, to 1e-6.
 typedef struct solver_motion_start {
     double        time;
     const double *p, *v, *Q, *w, *q, *dq;
 } solver_motion_start;
 fem_status solver_free_set_state(solver_free *solver, const solver_motion_start *start);
 
-void       solver_free_set_gravity(solver_free *solver, const double gravity[3]); // m/s^2
+fem_status solver_free_set_gravity(solver_free *solver, const double gravity[3]); // m/s^2
 fem_status solver_free_set_contact(solver_free *solver, solver_contact *contact); // as for held bodies
-// Dead loads in world axes, held until cleared. A force acts at the material point with rest position X (mesh
-// coordinates) and rows U_X (3 x r, row-major; NULL when r is 0), and follows it; a torque acts on the frame.
+// Dead loads in world axes, held until cleared. A force acts at the material point with rest position X (coordinates of
+// the mesh) and rows U_X (3 x r, row-major; NULL when r is 0), and follows it; a torque acts on the frame.
 fem_status solver_free_add_force(solver_free *solver, const double X[3], const double *U_X, const double force[3]);
 fem_status solver_free_add_torque(solver_free *solver, const double torque[3]);
 void       solver_free_clear_loads(solver_free *solver);
@@ -114,10 +116,11 @@ void       solver_free_clear_loads(solver_free *solver);
 // One time step. Allocates nothing.
 fem_status solver_free_step(solver_free *solver);
 // World position and velocity (may be NULL) of a material point.
-void solver_free_point(const solver_free *solver, const double X[3], const double *U_X, double x[3], double dx[3]);
+void solver_free_point(const solver_free *solver, const double X[3], const double *U_X, double x[3], double *dx);
 
 typedef struct solver_motion_energies {
     double kinetic, strain, potential; // J; potential: -m gravity . centre of mass
+    double centre[3];                  // of mass, world axes
     double momentum[3];                // world axes
     double spin[3];                    // angular momentum about the centre of mass, world axes
 } solver_motion_energies;

@@ -70,7 +70,9 @@ bool solver_all_finite(int n, const double *x) {
 }
 
 fem_status solver_check_forces(const cubature_forces *forces, int r) {
-    if (forces->r != r) return fem_fail(FEM_BAD_INPUT, "solver: the forces have %d modes, the body %d", forces->r, r);
+    if (!forces && r > 0) return fem_fail(FEM_BAD_INPUT, "solver: the body has %d modes but no forces", r);
+    if (forces && forces->r != r)
+        return fem_fail(FEM_BAD_INPUT, "solver: the forces have %d modes, the body %d", forces->r, r);
     return FEM_OK;
 }
 
@@ -79,6 +81,20 @@ fem_status solver_check_contact(const solver_contact *contact, int r) {
         return fem_fail(FEM_BAD_INPUT, "solver: the contact's samples have %d modes, the body %d",
                         solver_contact_modes(contact), r);
     return FEM_OK;
+}
+
+// Rodrigues: R = I + sin(t)/t [a] + (1 - cos(t))/t^2 [a]^2, t = |a|; the second factor as sin^2(t/2) / (t^2/2)
+void solver_rotation(const double a[3], double R[9]) {
+    double t = vec3_norm(a), first = 1, second = 0.5;
+    if (t > 1e-8) {
+        double half = sin(t / 2) / (t / 2);
+        first = sin(t) / t;
+        second = half * half / 2;
+    }
+    const double A[9] = {0, -a[2], a[1], a[2], 0, -a[0], -a[1], a[0], 0};
+    double       AA[9];
+    mat3_mul(AA, A, A);
+    for (int k = 0; k < 9; k++) R[k] = (k % 4 == 0) + first * A[k] + second * AA[k];
 }
 
 static double trace(int r, const double *A) {

@@ -67,4 +67,41 @@ struct solver_reduced {
     double     *work;                                             // of the forces
 };
 
+// ---- free bodies -------------------------------------------------------------------------------------------------
+
+struct solver_free {
+    cubature_forces        forces; // r = 0 and no function for a rigid body
+    solver_reduced_options options;
+    int                    r;
+    solver_inertia         inertia; // about the centre of mass at rest
+    solver_contact        *contact;
+    solver_motion          state;
+    bool                   acceleration_known, budget_known;
+    double                 budget;
+    solver_step_report     report;
+    double                 gravity[3], torque[3];
+    int                    point_count; // point loads: 6 + 3 r numbers each: X - c, force, rows
+    size_t                 point_capacity;
+    double                *points;
+    double                 wrench[6]; // of the loads at the end of the last step, about p, world axes (Newmark)
+
+    fem_scratch           scratch;                                     // one block for what follows
+    double               *K0, *K, *H, *kept;                           // r x r
+    double               *E;                                           // (6 + r) x (6 + r): of contact
+    double               *T;                                           // r x 7: H^-1 (Mrq^T, rhs)
+    double               *q, *dq, *q_predicted, *dq_predicted;         // r, of the stage
+    double               *rest_force, *force, *rhs, *product;          // r
+    double               *contact_force, *acceleration, *guess, *last; // 6 + r; the last step's accelerations
+    solver_inertia_blocks blocks;
+    double               *work, *inertia_work;
+};
+
+// R = exp([angle])
+void solver_rotation(const double angle[3], double R[9]);
+// The rotation next to a matrix that is one up to rounding.
+void               solver_rotation_clean(double Q[9]);
+static inline void mat3_mul_vec_t(double y[3], const double A[9], const double x[3]) { // y = A^T x
+    for (int i = 0; i < 3; i++) y[i] = A[i] * x[0] + A[3 + i] * x[1] + A[6 + i] * x[2];
+}
+
 #endif
