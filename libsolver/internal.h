@@ -98,6 +98,12 @@ fem_status solver_fail_at(const solver_full *solver, fem_status status, const so
 // Refuses loads and prescribed displacements that are not finite, and loads on vertices without elements.
 fem_status solver_check_loads(const solver_full *solver);
 
+// a1 .. a6 of an implicit step (step.c), for the full space and the reduced one
+typedef struct solver_coefficients {
+    double a1, a2, a3, a4, a5, a6;
+} solver_coefficients;
+solver_coefficients solver_step_coefficients(solver_integrator integrator, double h, double beta, double gamma);
+
 static inline void solver_copy(int n, const double *from, double *to) {
     for (int i = 0; i < n; i++) to[i] = from[i];
 }

@@ -1,11 +1,18 @@
-// libsolver: full-space statics and dynamics, the ground truth for everything that is reduced.
+// libsolver: statics and dynamics. Here the full space, the ground truth for everything that is reduced; below it the
+// reduced bodies (reduced.h), their inertia (inertia.h) and contact (contact.h), which this header brings in.
 // u, v, a and forces are 3 per vertex, xyz interleaved.
 #ifndef LIMBER_SOLVER_H
 #define LIMBER_SOLVER_H
 
 #include "libcubature/cubature.h"
 
-typedef enum solver_integrator { SOLVER_NEWMARK, SOLVER_BACKWARD_EULER } solver_integrator;
+// The full space knows the first two; central differences and the midpoint rule are for reduced bodies.
+typedef enum solver_integrator {
+    SOLVER_NEWMARK,
+    SOLVER_BACKWARD_EULER,
+    SOLVER_CENTRAL_DIFFERENCES,
+    SOLVER_MIDPOINT
+} solver_integrator;
 typedef enum solver_linear { SOLVER_DIRECT, SOLVER_PCG } solver_linear;
 
 typedef struct solver_options {
@@ -93,5 +100,9 @@ void solver_add_vertex_force(int count, const int *vertices, const double total[
 // *area gets the loaded area; FEM_BAD_INPUT when it is zero.
 fem_status solver_add_surface_load(const fem_mesh *mesh, int count, const int *vertices, const double traction[3],
                                    double pressure, double *force, double *area);
+
+#include "libsolver/inertia.h"
+#include "libsolver/contact.h"
+#include "libsolver/reduced.h"
 
 #endif

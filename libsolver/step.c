@@ -8,14 +8,9 @@
 // step has succeeded.
 #include "libsolver/internal.h"
 
-typedef struct step_coefficients {
-    double a1, a2, a3, a4, a5, a6;
-} step_coefficients;
-
-static step_coefficients coefficients(const solver_options *o) {
-    double h = o->time_step, beta = o->newmark_beta, gamma = o->newmark_gamma;
-    if (o->integrator == SOLVER_BACKWARD_EULER) return (step_coefficients){.a1 = 1 / (h * h), .a2 = 1 / h, .a4 = 1 / h};
-    return (step_coefficients){
+solver_coefficients solver_step_coefficients(solver_integrator integrator, double h, double beta, double gamma) {
+    if (integrator == SOLVER_BACKWARD_EULER) return (solver_coefficients){.a1 = 1 / (h * h), .a2 = 1 / h, .a4 = 1 / h};
+    return (solver_coefficients){
         .a1 = 1 / (beta * h * h),
         .a2 = 1 / (beta * h),
         .a3 = (1 - 2 * beta) / (2 * beta),
@@ -48,7 +43,7 @@ static fem_status first_acceleration(solver_full *solver) {
 }
 
 // Everything of the balance that does not depend on the new u.
-static void start_balance(solver_full *solver, const step_coefficients *c, const double *a_n) {
+static void start_balance(solver_full *solver, const solver_coefficients *c, const double *a_n) {
     const solver_options *o = &solver->options;
     const double         *v_n = solver->state.v;
     for (int i = 0; i < solver->n; i++) {
@@ -74,12 +69,13 @@ static int vertex_far_away(const solver_full *solver) {
 }
 
 fem_status solver_full_step(solver_full *solver) {
-    fem_status        status = FEM_OK;
-    solver_state     *s = &solver->state;
-    step_coefficients c = coefficients(&solver->options);
-    const double     *a_n = s->a;
-    double            end = s->time + solver->options.time_step;
-    solver_balance    balance = {.dynamic = true, .a1 = c.a1, .a4 = c.a4, .start = s->u, .time = end};
+    fem_status            status = FEM_OK;
+    solver_state         *s = &solver->state;
+    const solver_options *o = &solver->options;
+    solver_coefficients   c = solver_step_coefficients(o->integrator, o->time_step, o->newmark_beta, o->newmark_gamma);
+    const double         *a_n = s->a;
+    double                end = s->time + solver->options.time_step;
+    solver_balance        balance = {.dynamic = true, .a1 = c.a1, .a4 = c.a4, .start = s->u, .time = end};
     FEM_TRY(solver_check_loads(solver));
     if (!solver->acceleration_known && (c.a3 != 0 || c.a6 != 0)) {
         FEM_TRY(first_acceleration(solver));

@@ -1,0 +1,322 @@
+// One time step of a held reduced body: M ddq + D dq + f(q) = load + contact, D = alpha M + beta K(q) or beta K(0).
+//
+// Newmark and backward Euler with the coefficients of step.c (Barbic and James 2005, appendix C):
+//     ddq = a1 d - a2 dq_n - a3 ddq_n,   dq = a4 d + a5 dq_n + a6 ddq_n,   d = q - q_n,
+//     residual(q) = M (ddq + alpha dq) + beta K dq + f(q) - load - contact,
+//     H = (a1 + alpha a4) M + beta a4 K + K(q) + contact.
+// The change of K in the local damping is left out of H, as in the paper: Newton then converges linearly, by a factor
+// of the order of h. Semi-implicit means one iteration and no look at what is left. With local stiffness damping one
+// iteration from q_n would be first order, since the damping matrix would be that of q_n; it starts from
+// q + h dq + h^2/2 ddq, which makes K(q) right to second order.
+//
+// Central differences (Newmark with beta = 0, gamma = 1/2): q is explicit, and
+//     (M + h/2 D) ddq = load - f(q) - D (dq_n + h/2 ddq_n),   dq = dq_n + h/2 (ddq_n + ddq).
+//
+// Nothing is written to the state before the step has succeeded.
+#include "libsolver/reduced_internal.h"
+
+#include <float.h>
+#include <stdio.h>
+
+typedef struct reduced_point {
+    double norm;    // |residual|
+    double largest; // norm of the largest force in the balance
+} reduced_point;
+
+// ---- forces ------------------------------------------------------------------------------------------------------
+
+// f(q) and K(q) into solver->force and solver->K
+static void internal_forces(solver_reduced *solver, const double *q, bool stiffness) {
+    double began = fem_seconds();
+    solver->forces.evaluate(solver->forces.model, q, NULL, solver->force, stiffness ? solver->K : NULL, solver->work);
+    solver->report.seconds_force += fem_seconds() - began;
+}
+
+// contact at (q, dq), `elapsed` after the start of the step, into contact_force and E = weight_K K + weight_D D
+static void contact_forces(solver_reduced *solver, const double *q, const double *dq, double elapsed, double weight_K,
+                           double weight_D) {
+    int                 r = solver->r;
+    solver_contact_view view = {.elapsed = elapsed, .q = q, .dq = dq};
+    double              began = fem_seconds();
+    for (int i = 0; i < r; i++) solver->contact_force[i] = 0;
+    for (int i = 0; i < r * r; i++) solver->E[i] = 0;
+    solver_contact_evaluate(solver->contact, &view, weight_K, weight_D, solver->contact_force, solver->E);
+    solver->report.seconds_contact += fem_seconds() - began;
+}
+
+static const double *damping_stiffness(const solver_reduced *solver) {
+    return solver->options.damping_local ? solver->K : solver->K0;
+}
+
+// rhs -= alpha M v + beta K v
+static void subtract_damping(solver_reduced *solver, const double *v, double *rhs) {
+    const solver_reduced_options *o = &solver->options;
+    int                           r = solver->r;
+    if (o->damping_mass > 0) dense_gemv_add(r, r, -o->damping_mass, solver->M, v, rhs);
+    if (o->damping_stiffness > 0) dense_gemv_add(r, r, -o->damping_stiffness, damping_stiffness(solver), v, rhs);
+}
+
+// ddq at the start of the step, M ddq = load + contact - D dq - f(q), into solver->first
+static void first_acceleration(solver_reduced *solver) {
+    const solver_coordinates *s = &solver->state;
+    int                       r = solver->r;
+    bool                      local = solver->options.damping_stiffness > 0 && solver->options.damping_local;
+    internal_forces(solver, s->q, local);
+    for (int i = 0; i < r; i++) solver->first[i] = solver->load[i] - solver->force[i];
+    if (solver->contact) {
+        contact_forces(solver, s->q, s->dq, 0, 0, 0);
+        dense_axpy(r, 1, solver->contact_force, solver->first);
+    }
+    subtract_damping(solver, s->dq, solver->first);
+    dense_cholesky_solve(r, solver->M_factor, 1, solver->first);
+}
+
+// ---- the implicit balance ----------------------------------------------------------------------------------------
+
+// Everything of the balance that does not depend on the new q.
+static void start_balance(solver_reduced *solver, const solver_coefficients *c, const double *ddq_n) {
+    const double *dq_n = solver->state.dq, alpha = solver->options.damping_mass;
+    for (int i = 0; i < solver->r; i++) {
+        solver->acceleration_start[i] = -c->a2 * dq_n[i] - c->a3 * ddq_n[i];
+        solver->velocity_start[i] = c->a5 * dq_n[i] + c->a6 * ddq_n[i];
+        solver->rate_start[i] = solver->acceleration_start[i] + alpha * solver->velocity_start[i];
+    }
+}
+
+// residual(q) into solver->residual and how large it is; dq, K and the contact's E are left in the solver
+static reduced_point evaluate(solver_reduced *solver, const solver_coefficients *c, const double *q) {
+    const solver_reduced_options *o = &solver->options;
+    int                           r = solver->r;
+    double                        slope = c->a1 + o->damping_mass * c->a4, *residual = solver->residual;
+    double                       *rate = solver->ddq; // ddq itself follows from q at the end of the step
+    internal_forces(solver, q, true);
+    for (int i = 0; i < r; i++) {
+        double d = q[i] - solver->state.q[i];
+        rate[i] = slope * d + solver->rate_start[i];
+        solver->dq[i] = c->a4 * d + solver->velocity_start[i];
+    }
+    // residual = M rate + beta K dq + f - load - contact
+    dense_gemv_set(r, r, 1, solver->M, rate, residual);
+    reduced_point point = {.largest = dense_norm(r, residual)};
+    for (int i = 0; i < r; i++) residual[i] += solver->force[i] - solver->load[i];
+    point.largest = fmax(point.largest, fmax(dense_norm(r, solver->force), dense_norm(r, solver->load)));
+    if (o->damping_stiffness > 0) {
+        dense_gemv_set(r, r, o->damping_stiffness, damping_stiffness(solver), solver->dq, solver->product);
+        dense_axpy(r, 1, solver->product, residual);
+        point.largest = fmax(point.largest, dense_norm(r, solver->product));
+    }
+    if (solver->contact) {
+        contact_forces(solver, q, solver->dq, o->time_step, 1, c->a4);
+        dense_axpy(r, -1, solver->contact_force, residual);
+        point.largest = fmax(point.largest, dense_norm(r, solver->contact_force));
+    }
+    point.norm = dense_norm(r, residual);
+    return point;
+}
+
+// Newton's increment for what was evaluated last, into solver->step.
+static fem_status newton_step(solver_reduced *solver, const solver_coefficients *c) {
+    const solver_reduced_options *o = &solver->options;
+    int                           r = solver->r, size = r * r;
+    double                        began = fem_seconds(), slope = c->a1 + o->damping_mass * c->a4;
+    double                        stiffness = 1 + (o->damping_local ? o->damping_stiffness * c->a4 : 0);
+    double                        constant = o->damping_local ? 0 : o->damping_stiffness * c->a4;
+    for (int i = 0; i < size; i++) solver->H[i] = slope * solver->M[i] + stiffness * solver->K[i];
+    if (constant > 0) dense_axpy(size, constant, solver->K0, solver->H);
+    if (solver->contact) dense_axpy(size, 1, solver->E, solver->H);
+    fem_status status = solver_factorise_shifted(r, solver->H, solver->M, solver->matrix, &solver->report);
+    if (status == FEM_OK) {
+        for (int i = 0; i < r; i++) solver->step[i] = -solver->residual[i];
+        dense_cholesky_solve(r, solver->H, 1, solver->step);
+        solver->report.newton_iterations++;
+    }
+    solver->report.seconds_solve += fem_seconds() - began;
+    return status;
+}
+
+// Moves solver->q by the largest of 1, 1/2, 1/4 .. of the step that lowers the residual.
+static fem_status line_search(solver_reduced *solver, const solver_coefficients *c, reduced_point *point) {
+    double scale = 1;
+    for (int halving = 0; halving <= solver->options.line_search; halving++, scale /= 2) {
+        if (halving > 0) solver->report.line_search_steps++;
+        for (int i = 0; i < solver->r; i++) solver->trial[i] = solver->q[i] + scale * solver->step[i];
+        reduced_point next = evaluate(solver, c, solver->trial);
+        if (next.norm <= (1 - 1e-4 * scale) * point->norm ||
+            (solver->options.line_search == 0 && isfinite(next.norm))) {
+            solver_copy(solver->r, solver->trial, solver->q);
+            *point = next;
+            return FEM_OK;
+        }
+        if (halving == solver->options.line_search && !isfinite(next.norm)) return FEM_UNSTABLE;
+    }
+    return FEM_NO_CONVERGENCE;
+}
+
+// What rounding leaves of |residual|: q carries an error of one unit, and so does what it is multiplied with.
+static double rounding_floor(const solver_reduced *solver, const solver_coefficients *c) {
+    int    r = solver->r;
+    double q = dense_norm(r, solver->q) + solver->options.time_step * dense_norm(r, solver->dq);
+    double slope = c->a1 + solver->options.damping_mass * c->a4;
+    return 16 * DBL_EPSILON * (q * (dense_norm(r * r, solver->K0) + slope * dense_norm(r * r, solver->M))) +
+           4 * dense_norm(r, solver->rest_force);
+}
+
+static fem_status fail_newton(const solver_reduced *solver, fem_status status, const char *why) {
+    return fem_fail(
+        status,
+        "t = %g s: %s, the residual of the reduced body (r = %d) is %.1e of the largest force; try a smaller "
+        "solver.time_step (now %g s), more solver.newton_iterations (now %d) or a solver.newton_tolerance "
+        "above %g",
+        solver->state.time + solver->options.time_step, why, solver->r, solver->report.residual,
+        solver->options.time_step, solver->options.newton_iterations, solver->options.newton_tolerance);
+}
+
+static fem_status newton(solver_reduced *solver, const solver_coefficients *c) {
+    fem_status    status = FEM_OK;
+    reduced_point point = evaluate(solver, c, solver->q);
+    double        tolerance = solver->options.newton_tolerance;
+    for (int iteration = 0;; iteration++) {
+        if (!isfinite(point.norm)) return fail_newton(solver, FEM_UNSTABLE, "the force is not finite");
+        solver->report.residual = point.largest > 0 ? point.norm / point.largest : 0;
+        if (point.norm <= tolerance * point.largest || point.norm <= rounding_floor(solver, c)) return FEM_OK;
+        if (iteration == solver->options.newton_iterations)
+            return fail_newton(solver, FEM_NO_CONVERGENCE, "Newton's iteration ran out of iterations");
+        status = newton_step(solver, c);
+        if (status != FEM_OK) return fail_newton(solver, status, "the system matrix cannot be factorised");
+        status = line_search(solver, c, &point);
+        if (status != FEM_OK) return fail_newton(solver, status, "Newton's iteration found no smaller residual");
+    }
+}
+
+// One iteration, from q_n or, with local stiffness damping, from q + h dq + h^2/2 ddq.
+static fem_status semi_implicit(solver_reduced *solver, const solver_coefficients *c, const double *ddq_n) {
+    const solver_reduced_options *o = &solver->options;
+    double                        h = o->time_step;
+    if (o->damping_stiffness > 0 && o->damping_local)
+        for (int i = 0; i < solver->r; i++) solver->q[i] += h * (solver->state.dq[i] + h / 2 * ddq_n[i]);
+    evaluate(solver, c, solver->q);
+    fem_status status = newton_step(solver, c);
+    if (status != FEM_OK) return fem_fail_prefix(status, "t = %g s: ", solver->state.time + h);
+    dense_axpy(solver->r, 1, solver->step, solver->q);
+    return FEM_OK;
+}
+
+static fem_status implicit_step(solver_reduced *solver, const double *ddq_n) {
+    const solver_reduced_options *o = &solver->options;
+    solver_coefficients c = solver_step_coefficients(o->integrator, o->time_step, o->newmark_beta, o->newmark_gamma);
+    start_balance(solver, &c, ddq_n);
+    solver_copy(solver->r, solver->state.q, solver->q);
+    fem_status status = o->newton_iterations > 1 ? newton(solver, &c) : semi_implicit(solver, &c, ddq_n);
+    if (status != FEM_OK) return status;
+    for (int i = 0; i < solver->r; i++) {
+        double d = solver->q[i] - solver->state.q[i];
+        solver->dq[i] = c.a4 * d + solver->velocity_start[i];
+        solver->ddq[i] = c.a1 * d + solver->acceleration_start[i];
+    }
+    return FEM_OK;
+}
+
+// ---- central differences -----------------------------------------------------------------------------------------
+
+static fem_status central_step(solver_reduced *solver, const double *ddq_n) {
+    const solver_reduced_options *o = &solver->options;
+    const solver_coordinates     *s = &solver->state;
+    int                           r = solver->r, size = r * r;
+    double                        h = o->time_step;
+    bool                          stiff = o->damping_stiffness > 0;
+    for (int i = 0; i < r; i++) {
+        solver->dq[i] = s->dq[i] + h / 2 * ddq_n[i];
+        solver->q[i] = s->q[i] + h * solver->dq[i];
+    }
+    internal_forces(solver, solver->q, stiff && o->damping_local);
+    for (int i = 0; i < r; i++) solver->ddq[i] = solver->load[i] - solver->force[i];
+    if (solver->contact) {
+        contact_forces(solver, solver->q, solver->dq, h, 0, 0);
+        dense_axpy(r, 1, solver->contact_force, solver->ddq);
+    }
+    subtract_damping(solver, solver->dq, solver->ddq);
+    double began = fem_seconds();
+    // (M + h/2 D) ddq = what is there now; without stiffness in D the factor of M serves
+    if (stiff) {
+        for (int i = 0; i < size; i++)
+            solver->H[i] = (1 + h / 2 * o->damping_mass) * solver->M[i] +
+                           h / 2 * o->damping_stiffness * damping_stiffness(solver)[i];
+        fem_status status = solver_factorise_shifted(r, solver->H, solver->M, solver->matrix, &solver->report);
+        if (status != FEM_OK) return fem_fail_prefix(status, "t = %g s: ", s->time + h);
+    } else {
+        dense_scale(r, 1 / (1 + h / 2 * o->damping_mass), solver->ddq);
+    }
+    dense_cholesky_solve(r, stiff ? solver->H : solver->M_factor, 1, solver->ddq);
+    for (int i = 0; i < r; i++) solver->dq[i] += h / 2 * solver->ddq[i];
+    solver->report.seconds_solve += fem_seconds() - began;
+    return FEM_OK;
+}
+
+// ---- the step ----------------------------------------------------------------------------------------------------
+
+// The energy that the state has before the first step.
+static void open_budget(solver_reduced *solver) {
+    solver_energies energies;
+    solver_reduced_energies(solver, &energies);
+    solver->budget = energies.kinetic + fabs(energies.strain);
+    if (solver->contact) {
+        contact_forces(solver, solver->state.q, solver->state.dq, 0, 0, 0);
+        solver->budget += solver_contact_get_report(solver->contact).energy;
+    }
+}
+
+// The kinetic energy of the step's end against what loads and obstacles can have given; the new budget in *budget.
+static fem_status check_energy(solver_reduced *solver, double *budget) {
+    int    r = solver->r;
+    double load_work = 0, rest_work = 0;
+    for (int i = 0; i < r; i++) {
+        double d = solver->q[i] - solver->state.q[i];
+        load_work += solver->load[i] * d;
+        rest_work += solver->rest_force[i] * d;
+    }
+    *budget = solver->budget + fabs(load_work) + fabs(rest_work);
+    if (solver->contact) *budget += solver->options.time_step * fabs(solver_contact_power(solver->contact));
+    dense_gemv_set(r, r, 1, solver->M, solver->dq, solver->product);
+    double kinetic = dense_dot(r, solver->dq, solver->product) / 2;
+    if (!solver_all_finite(r, solver->q) || !solver_all_finite(r, solver->ddq)) kinetic = NAN;
+    if (kinetic <= SOLVER_ENERGY_EXCESS * *budget) return FEM_OK;
+    char advice[160] = "";
+    if (solver->options.integrator == SOLVER_CENTRAL_DIFFERENCES)
+        snprintf(
+            advice, sizeof advice,
+            "; central differences are stable up to %.3g s at rest and less where the body stiffens, or use Newmark",
+            solver->report.stable_step);
+    else if (solver->options.newton_iterations == 1)
+        snprintf(advice, sizeof advice, ", or solver.newton_iterations above 1");
+    return solver_fail_diverged(solver->state.time + solver->options.time_step, r, &solver->options, kinetic, *budget,
+                                advice);
+}
+
+fem_status solver_reduced_step(solver_reduced *solver) {
+    const solver_reduced_options *o = &solver->options;
+    solver_coordinates           *s = &solver->state;
+    fem_status                    status = FEM_OK;
+    double                        began = fem_seconds(), budget = 0;
+    const double                 *ddq_n = s->ddq;
+    if (!solver_all_finite(solver->r, solver->load)) {
+        status = fem_fail(FEM_BAD_INPUT, "t = %g s: the reduced load is not finite", s->time);
+        goto done;
+    }
+    if (!solver->budget_known) open_budget(solver);
+    if (!solver->acceleration_known && o->integrator != SOLVER_BACKWARD_EULER) {
+        first_acceleration(solver);
+        ddq_n = solver->first;
+    }
+    FEM_TRY(o->integrator == SOLVER_CENTRAL_DIFFERENCES ? central_step(solver, ddq_n) : implicit_step(solver, ddq_n));
+    FEM_TRY(check_energy(solver, &budget));
+    solver_copy(solver->r, solver->q, s->q);
+    solver_copy(solver->r, solver->dq, s->dq);
+    solver_copy(solver->r, solver->ddq, s->ddq);
+    s->time += o->time_step;
+    solver->acceleration_known = solver->budget_known = true;
+    solver->budget = budget;
+    solver->report.steps++;
+done:
+    solver->report.seconds_step += fem_seconds() - began;
+    return status;
+}
