@@ -1,6 +1,6 @@
-// `limber modes`: the lowest vibration modes of a mesh, K x = omega^2 M x at rest.
-// One of the two gauges with which the numerics are compared with other programs.
-#include "app/app.h"
+// `limber modes`: a basis of a mesh: its lowest vibration modes (one of the two gauges with which the numerics are compared
+// with other programs), or Krylov modes, derivatives, sketches, condensed to what is asked for; and its quality.
+#include "app/modes_options.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,17 +9,30 @@
 typedef struct settings {
     app_material_options material;
     fem_body_options     body;
-    int                  count, threads;
-    const char          *method, *fix, *mass, *write;
+    modes_settings       modes;
+    const char          *mass, *matrices;
+    app_list             write;
+    int                  threads;
     bool                 json, quiet;
 } settings;
 
 typedef struct findings {
-    modes_basis  basis;
-    modes_report report;
-    double       mass; // kg
-    double       seconds_read, seconds_assemble;
+    modes_basis         basis;
+    modes_quality       quality;
+    modes_recipe_report report;
+    fem_hash            key;
+    double              mass; // kg
+    double              seconds_read, seconds_assemble, seconds_sketch, seconds_examine;
 } findings;
+
+// The problem with what it stands on.
+typedef struct workpiece {
+    const fem_mesh *mesh;
+    fem_body       *body;
+    fem_sparse      K, M;
+    unsigned char  *fixed;
+    modes_problem   problem;
+} workpiece;
 
 // --young and --poisson over a mesh whose own material knows neither: the tangent at rest is that of any isotropic one.
 static void prefer_isotropic(const fem_mesh *mesh, app_material_options *material) {
@@ -30,61 +43,88 @@ static void prefer_isotropic(const fem_mesh *mesh, app_material_options *materia
     }
 }
 
-// Marks all three degrees of freedom of the vertices in a file, or of the set behind "set:".
-static fem_status mark_fixed(const fem_mesh *mesh, const char *fix, unsigned char *fixed) {
-    fem_status status = FEM_OK;
-    int       *items = NULL, count = 0;
-    if (strncmp(fix, "set:", 4) == 0) {
-        const fem_set *set = fem_mesh_vertex_set(mesh, fix + 4);
-        if (!set) return fem_fail(FEM_BAD_INPUT, "--fix: the mesh has no vertex set \"%s\"", fix + 4);
-        for (int i = 0; i < set->count; i++) memset(fixed + 3 * set->items[i], 1, 3);
-        return FEM_OK;
-    }
-    FEM_TRY(fem_vertex_list_read(&items, &count, fix, mesh->file_base, mesh->vertex_count));
-    for (int i = 0; i < count; i++) memset(fixed + 3 * items[i], 1, 3);
-done:
-    fem_free(items);
-    return status;
+static void workpiece_destroy(workpiece *w) {
+    fem_free(w->fixed);
+    fem_sparse_destroy(&w->K);
+    fem_sparse_destroy(&w->M);
+    fem_body_destroy(w->body);
 }
 
-static fem_status find_modes(const fem_mesh *mesh, const settings *s, const fem_progress *progress, findings *found) {
-    fem_status     status = FEM_OK;
-    fem_body      *body = NULL;
-    fem_sparse     K = {0}, M = {0};
-    size_t         dofs = 3 * (size_t)mesh->vertex_count;
-    unsigned char *fixed = fem_calloc(dofs, 1);
-    double        *u = fem_calloc(dofs, sizeof *u); // rest
-    double         begun = fem_seconds();
-    if (!fixed || !u) {
+static fem_status assemble(workpiece *w, const fem_mesh *mesh, const settings *s, findings *found) {
+    fem_status    status = FEM_OK;
+    size_t        dofs = 3 * (size_t)mesh->vertex_count;
+    double       *u = fem_calloc(dofs, sizeof *u); // rest
+    fem_mass_kind mass = s->mass && strcmp(s->mass, "lumped") == 0 ? FEM_MASS_LUMPED : FEM_MASS_CONSISTENT;
+    double        begun = fem_seconds();
+    w->mesh = mesh;
+    w->fixed = fem_calloc(dofs, 1);
+    if (!w->fixed || !u) {
         status = fem_fail(FEM_NO_MEMORY, "modes: %d vertices", mesh->vertex_count);
         goto done;
     }
-    if (s->fix) FEM_TRY(mark_fixed(mesh, s->fix, fixed));
-    FEM_TRY(fem_body_create(&body, mesh, &s->body));
-    FEM_TRY(fem_body_matrix(body, &K));
-    FEM_TRY(fem_body_matrix(body, &M));
-    fem_body_evaluate(body, u, NULL, NULL, &K);
-    fem_body_mass(body, s->mass && strcmp(s->mass, "lumped") == 0 ? FEM_MASS_LUMPED : FEM_MASS_CONSISTENT, &M);
-    found->mass = fem_body_total_mass(body);
+    if (s->modes.fix) FEM_TRY(modes_read_fixed(mesh, s->modes.fix, w->fixed));
+    FEM_TRY(fem_body_create(&w->body, mesh, &s->body));
+    FEM_TRY(fem_body_matrix(w->body, &w->K));
+    FEM_TRY(fem_body_matrix(w->body, &w->M));
+    fem_body_evaluate(w->body, u, NULL, NULL, &w->K);
+    fem_body_mass(w->body, mass, &w->M);
+    w->problem = (modes_problem){.mesh = mesh, .K = &w->K, .M = &w->M, .fixed = s->modes.fix ? w->fixed : NULL};
+    found->mass = fem_body_total_mass(w->body);
     found->seconds_assemble = fem_seconds() - begun;
-
-    modes_problem         problem = {.mesh = mesh, .K = &K, .M = &M, .fixed = s->fix ? fixed : NULL};
-    modes_lanczos_options options = modes_lanczos_default_options();
-    options.count = s->count;
-    FEM_TRY(modes_lanczos(&problem, &options, progress, &found->basis, &found->report));
+    found->key = fem_hash_add(fem_mesh_hash(mesh), w->fixed, dofs);
+    found->key = fem_hash_add(found->key, &mass, sizeof mass);
+    found->key = fem_hash_add(found->key, &s->body.quadrature, sizeof s->body.quadrature);
 done:
-    fem_free(fixed);
     fem_free(u);
-    fem_sparse_destroy(&K);
-    fem_sparse_destroy(&M);
-    fem_body_destroy(body);
+    return status;
+}
+
+// Static shapes under the loads, then what is kept of them.
+static fem_status sketch(const workpiece *w, const settings *s, const modes_recipe *recipe, const fem_progress *progress,
+                         findings *found) {
+    fem_status     status = FEM_OK;
+    int            count = s->modes.loads.count;
+    size_t         n = 3 * (size_t)w->mesh->vertex_count;
+    double        *loads = fem_calloc(n * (size_t)count, sizeof *loads), *u = fem_calloc(n * (size_t)count, sizeof *u);
+    solver_options options = solver_default_options();
+    double         begun = fem_seconds();
+    if (!loads || !u) {
+        status = fem_fail(FEM_NO_MEMORY, "modes: a sketch of %d loads", count);
+        goto done;
+    }
+    for (int i = 0; i < count; i++) FEM_TRY(modes_read_load(w->mesh, s->modes.loads.items[i], loads + n * (size_t)i));
+    FEM_TRY(solver_sketch(w->body, w->fixed, &options, count, loads, progress, u));
+    found->seconds_sketch = fem_seconds() - begun;
+    FEM_TRY(modes_build_sketch(&w->problem, count, u, recipe, &found->basis));
+    for (size_t i = 0; i < n; i++) found->report.free_dofs += !w->fixed[i];
+done:
+    fem_free(loads);
+    fem_free(u);
+    return status;
+}
+
+static fem_status find_modes(const workpiece *w, const settings *s, modes_recipe *recipe, const fem_progress *progress,
+                             findings *found) {
+    fem_status      status = FEM_OK;
+    modes_interface interfaces[sizeof s->modes.interfaces.items / sizeof *s->modes.interfaces.items];
+    FEM_TRY(modes_read_interfaces(w->mesh, &s->modes.interfaces, interfaces));
+    recipe->krylov.interface_count = s->modes.interfaces.count;
+    recipe->krylov.interfaces = interfaces;
+    if (s->modes.loads.count > 0)
+        FEM_TRY(sketch(w, s, recipe, progress, found));
+    else
+        FEM_TRY(modes_build(&w->problem, w->body, recipe, NULL, progress, &found->basis, &found->report));
+    double begun = fem_seconds();
+    FEM_TRY(modes_examine(&w->problem, &found->basis, &found->quality));
+    found->seconds_examine = fem_seconds() - begun;
+done:
     return status;
 }
 
 static double frequency(double omega2) { return sqrt(fmax(omega2, 0)) / (2 * acos(-1)); }
 
 // The mesh with a field "mode_1", "mode_2", ... for each mode, m/sqrt(kg).
-static fem_status write_modes(const fem_mesh *mesh, const modes_basis *basis, const char *path) {
+static fem_status write_vtu(const fem_mesh *mesh, const modes_basis *basis, const char *path) {
     fem_status status = FEM_OK;
     fem_field *fields = fem_calloc((size_t)basis->r, sizeof *fields);
     char(*names)[24] = fem_calloc((size_t)basis->r, sizeof *names);
@@ -103,7 +143,52 @@ done:
     return status;
 }
 
-static int print_json(const fem_mesh *mesh, const findings *f) {
+// PREFIX_K.mtx and PREFIX_M.mtx, whole, and what their rows mean.
+static fem_status write_matrices(const workpiece *w, const char *prefix) {
+    fem_status status = FEM_OK;
+    fem_file  *file = NULL;
+    char       path[1024];
+    int        written = snprintf(path, sizeof path, "%s_K.mtx", prefix);
+    if (written < 0 || (size_t)written + 8 > sizeof path) return fem_fail(FEM_BAD_INPUT, "--matrices: the name is too long");
+    FEM_TRY(fem_sparse_write(&w->K, path));
+    snprintf(path, sizeof path, "%s_M.mtx", prefix);
+    FEM_TRY(fem_sparse_write(&w->M, path));
+    snprintf(path, sizeof path, "%s_dofs.csv", prefix);
+    FEM_TRY(fem_file_create(&file, path));
+    fem_file_print(file, "row,vertex,axis,fixed,x,y,z\n"); // rows from 1, as Matrix Market counts; vertices as the mesh file
+    for (int i = 0; i < 3 * w->mesh->vertex_count; i++) {
+        const double *x = w->mesh->vertices + 3 * (size_t)(i / 3);
+        fem_file_print(file, "%d,%d,%c,%d,%.17g,%.17g,%.17g\n", i + 1, i / 3 + w->mesh->file_base, "xyz"[i % 3], w->fixed[i],
+                       x[0], x[1], x[2]);
+    }
+    FEM_TRY(fem_file_commit(file));
+done:
+    return status;
+}
+
+static bool ends_with(const char *path, const char *ending) {
+    size_t length = strlen(path), tail = strlen(ending);
+    return length > tail && strcmp(path + length - tail, ending) == 0;
+}
+
+static fem_status write_results(const workpiece *w, const settings *s, const findings *found) {
+    fem_status         status = FEM_OK;
+    const modes_basis *basis = &found->basis;
+    for (int i = 0; i < s->write.count; i++) {
+        const char *path = s->write.items[i];
+        if (ends_with(path, ".vtu"))
+            FEM_TRY(write_vtu(w->mesh, basis, path));
+        else if (ends_with(path, ".basis"))
+            FEM_TRY(modes_basis_write(basis, found->key, path));
+        else
+            FEM_TRY(fem_matrix_write(path, basis->n, basis->r, basis->U));
+    }
+    if (s->matrices) FEM_TRY(write_matrices(w, s->matrices));
+done:
+    return status;
+}
+
+static int print_json(const fem_mesh *mesh, const settings *s, const findings *f) {
     app_json json;
     app_json_begin(&json, stdout);
     app_json_object(&json, NULL);
@@ -111,53 +196,77 @@ static int print_json(const fem_mesh *mesh, const findings *f) {
     app_json_integer(&json, "elements", mesh->element_count);
     app_json_integer(&json, "free_dofs", f->report.free_dofs);
     app_json_number(&json, "mass", f->mass);
-    app_json_numbers(&json, "eigenvalues", f->basis.r, f->basis.omega2);
+    app_json_text(&json, "method", s->modes.method);
+    app_json_integer(&json, "modes", f->basis.r);
+    app_json_integer(&json, "candidates", f->report.candidates);
+    app_json_numbers(&json, "eigenvalues", f->basis.r, f->quality.ritz);
     app_json_array(&json, "frequencies_hz");
-    for (int i = 0; i < f->basis.r; i++) app_json_number(&json, NULL, frequency(f->basis.omega2[i]));
+    for (int i = 0; i < f->basis.r; i++) app_json_number(&json, NULL, frequency(f->quality.ritz[i]));
     app_json_end(&json);
-    app_json_numbers(&json, "residuals", f->basis.r, f->report.residuals);
+    app_json_numbers(&json, "residuals", f->basis.r, f->quality.residuals);
+    app_json_numbers(&json, "rayleigh", f->basis.r, f->quality.rayleigh);
+    app_json_number(&json, "orthogonality", f->quality.orthogonality);
+    if (f->report.candidates > 0) app_json_number(&json, "energy_kept", f->report.energy_kept);
     app_json_object(&json, "seconds");
     app_json_number(&json, "read", f->seconds_read);
     app_json_number(&json, "assemble", f->seconds_assemble);
     app_json_number(&json, "factor", f->report.seconds_factor);
-    app_json_number(&json, "iterate", f->report.seconds_iterate);
+    app_json_number(&json, "iterate", f->report.seconds_linear);
+    app_json_number(&json, "derivatives", f->report.seconds_derivatives);
+    app_json_number(&json, "condense", f->report.seconds_condense);
+    app_json_number(&json, "sketch", f->seconds_sketch);
+    app_json_number(&json, "examine", f->seconds_examine);
     return app_json_finish(&json);
 }
 
-static int print_text(const fem_mesh *mesh, const findings *f) {
+static int print_text(const fem_mesh *mesh, const settings *s, const findings *f) {
     printf("%d vertices, %d elements, %d free degrees of freedom, %.6g kg\n", mesh->vertex_count, mesh->element_count,
            f->report.free_dofs, f->mass);
     if (f->report.rigid > 0) printf("%d rigid motions are left out\n", f->report.rigid);
-    printf("\n mode      frequency Hz    eigenvalue 1/s^2   residual\n");
+    if (strcmp(s->modes.method, "krylov") == 0)
+        printf("%d seeds, %d blocks, %d solutions, %d dependent columns dropped\n", f->report.krylov.seeds,
+               f->report.krylov.blocks, f->report.krylov.solves, f->report.krylov.dropped);
+    if (f->report.candidates > 0)
+        printf("%d modes out of %d linear modes and derivatives keep %.8g of their energy\n", f->basis.r,
+               f->report.candidates, f->report.energy_kept);
+    printf("orthogonality: |U^T M U - I| is at most %.1e\n", f->quality.orthogonality);
+    printf("\n mode      frequency Hz    eigenvalue 1/s^2   residual    Rayleigh quotient of the column\n");
     for (int i = 0; i < f->basis.r; i++)
-        printf("%5d  %16.8g  %18.10g  %9.2g\n", i + 1, frequency(f->basis.omega2[i]), f->basis.omega2[i],
-               f->report.residuals[i]);
-    printf("\nseconds: read %.3f, assemble %.3f, factor %.3f, iterate %.3f\n", f->seconds_read, f->seconds_assemble,
-           f->report.seconds_factor, f->report.seconds_iterate);
+        printf("%5d  %16.8g  %18.10g  %9.2g  %18.10g\n", i + 1, frequency(f->quality.ritz[i]), f->quality.ritz[i],
+               f->quality.residuals[i], f->quality.rayleigh[i]);
+    printf("\nseconds: read %.3f, assemble %.3f, factor %.3f, iterate %.3f", f->seconds_read, f->seconds_assemble,
+           f->report.seconds_factor, f->report.seconds_linear);
+    if (f->report.candidates > 0)
+        printf(", derivatives %.3f, condense %.3f", f->report.seconds_derivatives, f->report.seconds_condense);
+    if (f->seconds_sketch > 0) printf(", sketch %.3f", f->seconds_sketch);
+    printf(", examine %.3f\n", f->seconds_examine);
     return APP_DONE;
 }
 
 // The rules that the option parser does not know. Returns APP_DONE or, after a message, APP_BAD_INPUT.
 static int check_settings(const settings *s) {
-    if (s->count == 0) return app_usage_error(&command_modes, "--count K is needed: how many modes");
-    if (strcmp(s->method, "lanczos") != 0)
-        return app_usage_error(&command_modes, "--method is \"%s\", this version has lanczos", s->method);
+    static const char *const endings[] = {".vtu", ".npy", ".mtx", ".basis"};
+    if (s->modes.count == 0) return app_usage_error(&command_modes, "--count K is needed: how many modes");
     if (s->mass && strcmp(s->mass, "consistent") != 0 && strcmp(s->mass, "lumped") != 0)
         return app_usage_error(&command_modes, "--mass is \"%s\", expected consistent or lumped", s->mass);
-    if (s->write) {
-        const char *dot = strrchr(s->write, '.');
-        if (!dot || strcmp(dot, ".vtu") != 0)
-            return app_usage_error(&command_modes, "--write is \"%s\", expected a name that ends in .vtu", s->write);
+    for (int i = 0; i < s->write.count; i++) {
+        bool known = false;
+        for (int k = 0; k < 4; k++) known = known || ends_with(s->write.items[i], endings[k]);
+        if (!known)
+            return app_usage_error(&command_modes, "--write is \"%s\", expected a name that ends in .vtu, .npy, .mtx or .basis",
+                                   s->write.items[i]);
     }
     return APP_DONE;
 }
 
 static int run(int argc, char **argv) {
-    settings         s = {.material = app_material_none(), .body = fem_body_default_options(), .method = "lanczos"};
+    settings         s = {.material = app_material_none(), .body = fem_body_default_options(), .modes = modes_settings_default()};
+    modes_settings  *m = &s.modes;
     const app_option options[] = {
-        {"--count", "-n", APP_INT, &s.count, 1, 1e9, "K", "number of modes, without the rigid ones"},
-        {"--method", NULL, APP_TEXT, &s.method, 0, 0, "NAME", "lanczos (the default)"},
-        {"--fix", NULL, APP_TEXT, &s.fix, 0, 0, "FILE|set:NAME",
+        {"--count", "-n", APP_INT, &m->count, 1, 1e9, "K", "number of modes, without the rigid ones"},
+        {"--method", NULL, APP_TEXT, &m->method, 0, 0, "NAME",
+         "lanczos (the default): vibration modes; krylov: inertia modes, many times faster; sketch: shapes under loads"},
+        {"--fix", NULL, APP_TEXT, &m->fix, 0, 0, "FILE|set:NAME",
          "held vertices: numbers as the mesh file counts them, or a vertex set of the mesh; default: a free body"},
         {"--young", NULL, APP_NUMBER, &s.material.young, 0, 0, "E",
          "Young's modulus, Pa; default: the mesh file's own"},
@@ -166,21 +275,39 @@ static int run(int argc, char **argv) {
         {"--density", NULL, APP_NUMBER, &s.material.density, 0, 0, "RHO", "kg/m^3; default: the mesh file's own"},
         {"--mass", NULL, APP_TEXT, &s.mass, 0, 0, "KIND", "consistent (the default) or lumped"},
         {"--quadrature", NULL, APP_INT, &s.body.quadrature, 2, 3, "2|3", "H8: Gauss points per direction; default 2"},
-        {"--write", NULL, APP_TEXT, &s.write, 0, 0, "FILE.vtu", "the modes as fields on the mesh"},
+        {"--derivatives", NULL, APP_INT, &m->derivatives, 0, 3, "N", "derivatives of the linear modes up to this order; default 0"},
+        {"--linear", NULL, APP_INT, &m->linear, 1, 1e6, "N", "linear modes that these are derivatives of; default 12"},
+        {"--kind", NULL, APP_TEXT, &m->kind, 0, 0, "NAME", "of derivatives: modal (with lanczos), inertia (with krylov), tangent"},
+        {"--condense", NULL, APP_TEXT, &m->condense, 0, 0, "NAME",
+         "modes and derivatives to K columns: pca (the default), randomized, projection"},
+        {"--energy", NULL, APP_NUMBER, &m->energy, 1e-6, 1, "F", "fewer than K columns where these keep the fraction F"},
+        {"--seeds", NULL, APP_TEXT, &m->seeds, 0, 0, "LIST", "krylov: rigid, quadratic, random, or of x,y,z,rx,ry,rz"},
+        {"--interface", NULL, APP_LIST, &m->interfaces, 0, 0, "SET", "krylov: the responses to six wrenches on this vertex set too"},
+        {"--orthogonalise", NULL, APP_TEXT, &m->orthogonalise, 0, 0, "NAME", "krylov: block (the default), mgs, rmgs (over a sample)"},
+        {"--threshold", NULL, APP_NUMBER, &m->threshold, 0, 1, "C", "rmgs: cosines below are left; default 0.001"},
+        {"--samples", NULL, APP_INT, &m->samples, 0, 1e9, "N", "rmgs: vertices in the sample; default: chosen by size"},
+        {"--border", NULL, APP_TEXT, &m->border, 0, 0, "NAME", "free bodies: mass (the default) or plain"},
+        {"--inverse", NULL, APP_TEXT, &m->inverse, 0, 0, "NAME", "factor, amg (multigrid), or automatic by size (the default)"},
+        {"--load", NULL, APP_LIST, &m->loads, 0, 0, "WHERE:fx,fy,fz", "sketch: a vertex set or number, and a force in N"},
+        {"--write", NULL, APP_LIST, &s.write, 0, 0, "FILE", "the modes as .vtu, .npy, .mtx (rows: dofs) or .basis (for scenes)"},
+        {"--matrices", NULL, APP_TEXT, &s.matrices, 0, 0, "PREFIX", "PREFIX_K.mtx, PREFIX_M.mtx, and their rows' meaning in PREFIX_dofs.csv"},
         {"--threads", NULL, APP_INT, &s.threads, 0, 256, "N", "default: one per core"},
         {"--quiet", "-q", APP_FLAG, &s.quiet, 0, 0, NULL, "no progress"},
         {"--json", NULL, APP_FLAG, &s.json, 0, 0, NULL, "one JSON object on standard output"},
     };
-    app_words words;
-    int       exit_code;
+    app_words    words;
+    int          exit_code;
+    modes_recipe recipe;
     if (!app_parse(&command_modes, argc, argv, sizeof options / sizeof *options, options, 1, 1, &words, &exit_code))
         return exit_code;
     if ((exit_code = check_settings(&s)) != APP_DONE) return exit_code;
+    if ((exit_code = modes_settings_recipe(m, &recipe)) != APP_DONE) return exit_code;
     fem_set_threads(s.threads);
 
     fem_status   status = FEM_OK;
     bool         writing = false;
     fem_mesh     mesh = {0};
+    workpiece    work = {0};
     findings     found = {0};
     app_progress progress;
     app_progress_begin(&progress, s.quiet, NULL, 0);
@@ -189,20 +316,22 @@ static int run(int argc, char **argv) {
     prefer_isotropic(&mesh, &s.material);
     FEM_TRY(app_material_apply(&mesh, words.items[0], true, &s.material));
     found.seconds_read = fem_seconds() - begun;
-    FEM_TRY(find_modes(&mesh, &s, &progress.callback, &found));
+    FEM_TRY(assemble(&work, &mesh, &s, &found));
+    FEM_TRY(find_modes(&work, &s, &recipe, &progress.callback, &found));
     writing = true;
-    if (s.write) FEM_TRY(write_modes(&mesh, &found.basis, s.write));
+    FEM_TRY(write_results(&work, &s, &found));
     app_progress_end(&progress);
-    exit_code = s.json ? print_json(&mesh, &found) : print_text(&mesh, &found);
+    exit_code = s.json ? print_json(&mesh, &s, &found) : print_text(&mesh, &s, &found);
 done:
     app_progress_end(&progress);
     if (status != FEM_OK) exit_code = writing ? app_fail_output(status) : app_fail(status);
-    fem_free(found.report.residuals);
+    workpiece_destroy(&work);
+    modes_quality_destroy(&found.quality);
     modes_basis_destroy(&found.basis);
     fem_mesh_destroy(&mesh);
     return exit_code;
 }
 
-const app_command command_modes = {"modes", "Lowest vibration modes of a mesh, free or held",
+const app_command command_modes = {"modes", "Vibration modes, or a basis of Krylov modes and derivatives, of a mesh",
                                    "MESH --count K [OPTIONS]",
                                    "limber modes beam.veg --count 10 --method lanczos --fix beam.bou --json", run};

@@ -37,8 +37,7 @@ fem_status scene_read_modes(scene_reader *reader, const cJSON *node, const raw_m
     modes_recipe         *recipe = &modes->recipe;
     size_t                length = reader_enter(reader, "modes");
     modes->method = (scene_modes_method)raw->method;
-    *recipe = modes_default_recipe();
-    recipe->method = modes->method == SCENE_MODES_LANCZOS ? MODES_LANCZOS : MODES_KRYLOV;
+    *recipe = modes_default_recipe(modes->method == SCENE_MODES_LANCZOS ? MODES_LANCZOS : MODES_KRYLOV);
     recipe->count = raw->count;
     recipe->derivatives = raw->derivatives;
     recipe->linear = raw->linear > 0 ? raw->linear : raw->derivatives > 0 && raw->count > 6 ? 6 : raw->count;

@@ -1,0 +1,226 @@
+// Linear modes, derivatives and condensing, one after the other on one factorisation.
+#include "libmodes/internal.h"
+
+#include <string.h>
+
+modes_recipe modes_default_recipe(modes_method method) {
+    return (modes_recipe){.method = method,
+                          .kind = method == MODES_KRYLOV ? MODES_DERIVATIVE_INERTIA : MODES_DERIVATIVE_MODAL,
+                          .linear = 12,
+                          .derivatives = 1,
+                          .count = 30,
+                          .energy = 1,
+                          .krylov = modes_krylov_default_options(),
+                          .inverse = modes_inverse_default_options()};
+}
+
+fem_status modes_recipe_check(const modes_recipe *r) {
+    int most = r->kind == MODES_DERIVATIVE_INERTIA ? MODES_MOST_ORDER : 1;
+    if (r->count < 1) return fem_fail(FEM_BAD_INPUT, "modes.count is %d, expected > 0", r->count);
+    if (r->derivatives < 0 || r->derivatives > most)
+        return fem_fail(FEM_BAD_INPUT, "modes.derivatives is %d, expected 0 to %d for derivatives of this kind",
+                        r->derivatives, most);
+    if (r->derivatives > 0 && r->kind == MODES_DERIVATIVE_TANGENT && r->method != MODES_LANCZOS)
+        return fem_fail(FEM_BAD_INPUT, "tangent derivatives are those of vibration modes, expected Lanczos modes");
+    if (r->derivatives > 0 && r->linear < 1) return fem_fail(FEM_BAD_INPUT, "modes.linear is %d, expected > 0", r->linear);
+    if (!(r->energy > 0 && r->energy <= 1))
+        return fem_fail(FEM_BAD_INPUT, "modes.energy is %g, expected > 0 and <= 1", r->energy);
+    return FEM_OK;
+}
+
+static fem_status linear_modes(const modes_problem *problem, const modes_recipe *recipe, modes_inverse *inverse,
+                               const fem_progress *progress, modes_basis *basis, modes_recipe_report *report) {
+    fem_status status = FEM_OK;
+    int        count = recipe->derivatives > 0 ? recipe->linear : recipe->count;
+    if (recipe->method == MODES_LANCZOS) {
+        modes_lanczos_options options = modes_lanczos_default_options();
+        options.count = count;
+        options.inverse = inverse;
+        return modes_lanczos(problem, &options, progress, basis, NULL);
+    }
+    modes_krylov_options options = recipe->krylov;
+    options.count = count;
+    options.inverse = inverse;
+    options.ritz = true; // derivatives are weighed by frequency
+    FEM_TRY(modes_krylov(problem, &options, progress, basis, &report->krylov));
+    fem_free(report->krylov.rayleigh);
+    fem_free(report->krylov.residuals);
+    report->krylov.rayleigh = report->krylov.residuals = NULL;
+done:
+    return status;
+}
+
+static modes_condense_options condensing(const modes_recipe *recipe, modes_scaling scaling, int candidates) {
+    modes_condense_options options = modes_condense_default_options();
+    options.method = recipe->condense;
+    options.scaling = scaling;
+    options.metric = recipe->metric;
+    options.r = recipe->count < candidates ? recipe->count : candidates;
+    options.energy = recipe->energy < 1 ? recipe->energy : 0;
+    return options;
+}
+
+static fem_status add_derivatives(const modes_problem *problem, const fem_body *body, const modes_recipe *recipe,
+                                  modes_inverse *inverse, const fem_progress *progress, modes_basis *basis,
+                                  modes_recipe_report *report) {
+    fem_status               status = FEM_OK;
+    modes_pool               pool = {0};
+    modes_basis              condensed = {0};
+    modes_condense_report    kept = {0};
+    modes_derivative_options options = modes_derivative_default_options();
+    double                   begun = fem_seconds();
+    options.kind = recipe->kind;
+    options.order = recipe->derivatives;
+    FEM_TRY(modes_derivatives(problem, body, inverse, basis, &options, progress, &pool, NULL));
+    report->candidates = pool.count;
+    report->seconds_derivatives = fem_seconds() - begun;
+    if (pool.count < recipe->count) {
+        status = fem_fail(FEM_BAD_INPUT,
+                          "%d modes were asked for, but %d linear modes and their derivatives are only %d; more linear "
+                          "modes or fewer modes would do",
+                          recipe->count, recipe->linear, pool.count);
+        goto done;
+    }
+    begun = fem_seconds();
+    modes_condense_options condense = condensing(recipe, MODES_SCALE_FREQUENCY, pool.count);
+    FEM_TRY(modes_condense(problem, &pool, basis->omega2, &condense, progress, &condensed, &kept));
+    report->energy_kept = kept.energy_kept;
+    report->seconds_condense = fem_seconds() - begun;
+    modes_basis_destroy(basis);
+    *basis = condensed;
+done:
+    fem_free(kept.singular);
+    modes_pool_destroy(&pool);
+    return status;
+}
+
+fem_status modes_build(const modes_problem *problem, const fem_body *body, const modes_recipe *recipe,
+                       modes_inverse *given, const fem_progress *progress, modes_basis *result,
+                       modes_recipe_report *result_report) {
+    fem_status          status = FEM_OK;
+    modes_inverse      *inverse = given;
+    modes_basis         basis = {0};
+    modes_recipe_report report = {0};
+    double              begun = fem_seconds();
+    FEM_TRY(modes_recipe_check(recipe));
+    FEM_TRY(fem_progress_report(progress, "factorisation", 0));
+    if (!inverse) FEM_TRY(modes_inverse_create(&inverse, problem, &recipe->inverse));
+    report.seconds_factor = fem_seconds() - begun;
+    begun = fem_seconds();
+    FEM_TRY(linear_modes(problem, recipe, inverse, progress, &basis, &report));
+    report.seconds_linear = fem_seconds() - begun;
+    if (recipe->derivatives > 0) FEM_TRY(add_derivatives(problem, body, recipe, inverse, progress, &basis, &report));
+    report.inverse = modes_inverse_get_report(inverse);
+    report.free_dofs = report.inverse.free_dofs;
+    report.rigid = report.inverse.rigid;
+    modes_basis_destroy(result);
+    *result = basis;
+    basis = (modes_basis){0};
+    if (result_report) *result_report = report;
+done:
+    if (!given) modes_inverse_destroy(inverse);
+    modes_basis_destroy(&basis);
+    return status;
+}
+
+fem_status modes_build_sketch(const modes_problem *problem, int count, const double *shapes, const modes_recipe *recipe,
+                              modes_basis *basis) {
+    fem_status  status = FEM_OK;
+    int         n = 3 * problem->mesh->vertex_count, *chosen = NULL, chosen_count = 0;
+    double      largest = 0;
+    double     *kept = fem_alloc((size_t)n * (size_t)count, sizeof *kept), *Mx = fem_alloc((size_t)n, sizeof *Mx);
+    modes_pool  pool = {0};
+    if (!kept || !Mx) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %d shapes", count);
+        goto done;
+    }
+    for (int j = 0; j < count; j++) {
+        fem_sparse_multiply(problem->M, 1, shapes + (size_t)j * (size_t)n, Mx);
+        largest = fmax(largest, sqrt(fmax(0, dense_dot(n, shapes + (size_t)j * (size_t)n, Mx))));
+    }
+    FEM_TRY(modes_select(problem->M, n, count, shapes, MODES_SELECT_FARTHEST, 1e-3 * largest, 0, &chosen, &chosen_count));
+    for (int j = 0; j < chosen_count; j++)
+        memcpy(kept + (size_t)j * (size_t)n, shapes + (size_t)chosen[j] * (size_t)n, (size_t)n * sizeof *kept);
+    if (chosen_count == 0) {
+        status = fem_fail(FEM_BAD_INPUT, "none of the %d shapes differs from rest", count);
+        goto done;
+    }
+    FEM_TRY(modes_pool_from_shapes(&pool, n, chosen_count, kept));
+    modes_condense_options options = condensing(recipe, MODES_SCALE_NONE, chosen_count);
+    FEM_TRY(modes_condense(problem, &pool, NULL, &options, NULL, basis, NULL));
+done:
+    fem_free(kept);
+    fem_free(Mx);
+    fem_free(chosen);
+    modes_pool_destroy(&pool);
+    return status;
+}
+
+// ---- quality -------------------------------------------------------------------------------------------------------
+
+void modes_quality_destroy(modes_quality *quality) {
+    fem_free(quality->rayleigh);
+    fem_free(quality->ritz);
+    fem_free(quality->residuals);
+    *quality = (modes_quality){0};
+}
+
+// |K x - omega^2 M x| / |K x| over the free degrees of freedom, for x = U z; KU and MU are overwritten by K x and M x.
+static fem_status ritz_residuals(const modes_problem *problem, int n, int r, const double *Z, const double *KU,
+                                 const double *MU, const double *ritz, double *residuals) {
+    fem_status status = FEM_OK;
+    double    *Kx = fem_alloc((size_t)n, sizeof *Kx), *Mx = fem_alloc((size_t)n, sizeof *Mx);
+    if (!Kx || !Mx) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for the residuals of %d modes", r);
+        goto done;
+    }
+    for (int j = 0; j < r; j++) {
+        double square = 0, whole = 0;
+        dense_gemv_set(n, r, 1, KU, Z + (size_t)j * (size_t)r, Kx);
+        dense_gemv_set(n, r, 1, MU, Z + (size_t)j * (size_t)r, Mx);
+        for (int i = 0; i < n; i++) {
+            if (problem->fixed && problem->fixed[i]) continue; // reactions
+            double d = Kx[i] - ritz[j] * Mx[i];
+            square += d * d, whole += Kx[i] * Kx[i];
+        }
+        residuals[j] = sqrt(square / whole);
+    }
+done:
+    fem_free(Kx);
+    fem_free(Mx);
+    return status;
+}
+
+fem_status modes_examine(const modes_problem *problem, const modes_basis *basis, modes_quality *result) {
+    fem_status    status = FEM_OK;
+    int           n = basis->n, r = basis->r;
+    size_t        size = (size_t)n * (size_t)r, square = (size_t)r * (size_t)r;
+    modes_quality q = {0};
+    double       *KU = fem_alloc(size, sizeof *KU), *MU = fem_alloc(size, sizeof *MU);
+    double       *K = fem_alloc(square, sizeof *K), *M = fem_alloc(square, sizeof *M);
+    q.rayleigh = fem_calloc((size_t)r, sizeof *q.rayleigh);
+    q.ritz = fem_calloc((size_t)r, sizeof *q.ritz);
+    q.residuals = fem_calloc((size_t)r, sizeof *q.residuals);
+    if (!KU || !MU || !K || !M || !q.rayleigh || !q.ritz || !q.residuals) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory to examine %d modes", r);
+        goto done;
+    }
+    fem_sparse_multiply(problem->K, r, basis->U, KU);
+    fem_sparse_multiply(problem->M, r, basis->U, MU);
+    dense_gemm(true, false, r, r, n, 1, basis->U, KU, 0, K);
+    dense_gemm(true, false, r, r, n, 1, basis->U, MU, 0, M);
+    for (int i = 0; i < r; i++) {
+        q.rayleigh[i] = K[i * (r + 1)] / M[i * (r + 1)];
+        for (int j = 0; j < r; j++)
+            q.orthogonality = fmax(q.orthogonality, fabs(M[(size_t)i * (size_t)r + (size_t)j] - (i == j)));
+    }
+    FEM_TRY(dense_generalized_eigen(r, K, M, q.ritz)); // K now holds the Ritz vectors
+    FEM_TRY(ritz_residuals(problem, n, r, K, KU, MU, q.ritz, q.residuals));
+    modes_quality_destroy(result);
+    *result = q;
+    q = (modes_quality){0};
+done:
+    fem_free(KU), fem_free(MU), fem_free(K), fem_free(M);
+    modes_quality_destroy(&q);
+    return status;
+}

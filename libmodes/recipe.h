@@ -1,0 +1,55 @@
+// A basis by recipe: linear modes, their derivatives, and what is kept of both. And how good a basis is.
+// A chapter of modes.h: include that.
+#ifndef LIMBER_MODES_RECIPE_H
+#define LIMBER_MODES_RECIPE_H
+
+#include "libmodes/modes.h"
+
+typedef enum modes_method { MODES_KRYLOV, MODES_LANCZOS } modes_method;
+
+typedef struct modes_recipe {
+    modes_method           method;      // inertia modes or vibration modes
+    int                    linear;      // linear modes
+    int                    derivatives; // orders of their derivatives: 0 = none, 1; inertia derivatives also 2 and 3
+    modes_derivative_kind  kind;        // of the derivatives; tangent ones want vibration modes
+    int                    count;       // columns of the basis; without derivatives all are linear, and `linear` is not read
+    double                 energy;      // with derivatives: fewer columns when these keep that part of the energy; 1 = count
+    modes_condense_method  condense;    // with derivatives
+    modes_metric           metric;      // of PCA
+    modes_krylov_options   krylov;      // seeds, interfaces, orthogonalisation; count, ritz and inverse are set by the recipe
+    modes_inverse_options  inverse;     // how K^-1 is computed
+} modes_recipe;
+modes_recipe modes_default_recipe(modes_method method); // 12 linear, first derivatives, 30 columns by PCA
+// "modes.linear is 0, expected > 0"
+fem_status modes_recipe_check(const modes_recipe *recipe);
+
+typedef struct modes_recipe_report {
+    int    free_dofs, rigid;
+    int    candidates; // linear modes and derivatives that were condensed; 0 without
+    double energy_kept;
+    double seconds_factor, seconds_linear, seconds_derivatives, seconds_condense;
+    modes_krylov_report     krylov; // its arrays are NULL
+    modes_inverse_report    inverse;
+} modes_recipe_report;
+
+// The body is the one that K and M come from. `inverse` shares a factor; NULL: made here. report may be NULL.
+fem_status modes_build(const modes_problem *problem, const fem_body *body, const modes_recipe *recipe,
+                       modes_inverse *inverse, const fem_progress *progress, modes_basis *basis,
+                       modes_recipe_report *report);
+
+// A basis out of given shapes (n x count): those that lie closer together than a thousandth of the largest, in the mass
+// norm, count once; then condensed as the recipe says, unscaled. [Barbic and James 2005, 5.2]
+fem_status modes_build_sketch(const modes_problem *problem, int count, const double *shapes, const modes_recipe *recipe,
+                              modes_basis *basis);
+
+// What a basis is worth as a model of small vibrations: K and M projected on it, K^ x = omega^2 M^ x.
+typedef struct modes_quality {
+    double *rayleigh;      // r: u^T K u / u^T M u of each column
+    double *ritz;          // r: squared frequencies of the projected problem, ascending
+    double *residuals;     // r: |K x - omega^2 M x| / |K x| of each Ritz vector, 2-norms
+    double  orthogonality; // max |U^T M U - I|
+} modes_quality;
+fem_status modes_examine(const modes_problem *problem, const modes_basis *basis, modes_quality *quality);
+void       modes_quality_destroy(modes_quality *quality); // leaves it empty
+
+#endif
