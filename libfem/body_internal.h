@@ -61,7 +61,8 @@ void fem_element_kernel_avx2(const element_work *work, int chunk);
 void fem_element_kernel_avx512(const element_work *work, int chunk);
 void fem_element_plain(const element_work *work, int chunk);
 
-// ---- many (H(0) : a) b at once (body_second.c, kernel_second.c) ------------------------------------------------------
+// ---- many (H(0) : a) b at once (body_second.c, kernel_second.c)
+// ------------------------------------------------------
 
 enum { SECOND_COLUMNS = 256 }; // columns of one field that a kernel takes, at most
 

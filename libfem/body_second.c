@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- elasticity at rest ----------------------------------------------------------------------------------------------
+// ---- elasticity at rest
+// ----------------------------------------------------------------------------------------------
 
 // Entry (i, i) of S''(E_jj, E_kk), E_jj the diagonal unit matrix, out of d2P at F = I.
 static double third_order_entry(const fem_material_constants *c, const rest_elasticity *e, int i, int j, int k) {
@@ -30,16 +31,17 @@ static rest_elasticity rest_constants(const fem_material_constants *c) {
     double F[9], D[81];
     mat3_identity(F);
     fem_material_evaluate(c, F, NULL, NULL, D);
-    e.lambda = D[4];      // dP_xx / dF_yy
-    e.mu = D[9 * 1 + 1];  // dP_xy / dF_xy
+    e.lambda = D[4];     // dP_xx / dF_yy
+    e.mu = D[9 * 1 + 1]; // dP_xy / dF_xy
     e.has_third = true;
-    e.third[0] = third_order_entry(c, &e, 2, 0, 1);                              // n1
-    e.third[1] = (third_order_entry(c, &e, 0, 0, 1) - e.third[0]) / 2;           // n1 + 2 n2
+    e.third[0] = third_order_entry(c, &e, 2, 0, 1);                                     // n1
+    e.third[1] = (third_order_entry(c, &e, 0, 0, 1) - e.third[0]) / 2;                  // n1 + 2 n2
     e.third[2] = (third_order_entry(c, &e, 0, 0, 0) - e.third[0] - 6 * e.third[1]) / 8; // n1 + 6 n2 + 8 n3
     return e;
 }
 
-// ---- columns and rows ------------------------------------------------------------------------------------------------
+// ---- columns and rows
+// ------------------------------------------------------------------------------------------------
 
 enum { TILE = 64, SLOTS = 8 };
 
@@ -68,10 +70,12 @@ static void to_columns_task(void *context, int tile, int worker) {
     int             end = (tile + 1) * TILE < w->n ? (tile + 1) * TILE : w->n;
     for (int k = 0; k < w->columns; k++)
         for (int i = tile * TILE; i < end; i++)
-            w->to[(size_t)w->place[k] * (size_t)w->n + (size_t)i] = w->from[(size_t)i * (size_t)w->stride + (size_t)w->lane[k]];
+            w->to[(size_t)w->place[k] * (size_t)w->n + (size_t)i] =
+                w->from[(size_t)i * (size_t)w->stride + (size_t)w->lane[k]];
 }
 
-// ---- slots -----------------------------------------------------------------------------------------------------------
+// ---- slots
+// -----------------------------------------------------------------------------------------------------------
 
 typedef struct sorted_pair {
     fem_pair pair;
@@ -102,7 +106,8 @@ static int fill_slots(int pairs, const sorted_pair *sorted, second_slot *slots, 
     return pairs;
 }
 
-// ---- the sweep -------------------------------------------------------------------------------------------------------
+// ---- the sweep
+// -------------------------------------------------------------------------------------------------------
 
 typedef struct sweep {
     const second_work *work;

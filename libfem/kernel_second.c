@@ -51,8 +51,8 @@ static inline void stress(real s[6], const rest_elasticity *c, const real e[6], 
 }
 
 static inline void symmetric_part(real e[6], const real A[9]) { // tensor shear
-    UNROLL for (int i = 0; i < 3; i++)
-        UNROLL for (int j = i; j < 3; j++) e[place[i][j]] = 0.5 * (A[3 * i + j] + A[3 * j + i]);
+    UNROLL for (int i = 0; i < 3; i++) UNROLL for (int j = i; j < 3; j++) e[place[i][j]] =
+        0.5 * (A[3 * i + j] + A[3 * j + i]);
 }
 
 static inline void add_third_order(real s[6], const rest_elasticity *c, const real A[9], const real B[9]) {
@@ -62,35 +62,32 @@ static inline void add_third_order(real s[6], const rest_elasticity *c, const re
     real trace_a = a[0] + a[1] + a[2], trace_b = b[0] + b[1] + b[2];
     real dot = a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + 2 * (a[3] * b[3] + a[4] * b[4] + a[5] * b[5]);
     real sphere = c->third[0] * trace_a * trace_b + 2 * c->third[1] * dot;
-    UNROLL for (int i = 0; i < 3; i++)
-        UNROLL for (int j = i; j < 3; j++) {
-            const int v = place[i][j];
-            real      product = real_set(0);
-            UNROLL for (int k = 0; k < 3; k++)
-                product += a[place[i][k]] * b[place[k][j]] + b[place[i][k]] * a[place[k][j]];
-            s[v] += 2 * c->third[1] * (trace_a * b[v] + trace_b * a[v]) + 4 * c->third[2] * product;
-            if (i == j) s[v] += sphere;
-        }
+    UNROLL for (int i = 0; i < 3; i++) UNROLL for (int j = i; j < 3; j++) {
+        const int v = place[i][j];
+        real      product = real_set(0);
+        UNROLL for (int k = 0; k < 3; k++) product += a[place[i][k]] * b[place[k][j]] + b[place[i][k]] * a[place[k][j]];
+        s[v] += 2 * c->third[1] * (trace_a * b[v] + trace_b * a[v]) + 4 * c->third[2] * product;
+        if (i == j) s[v] += sphere;
+    }
 }
 
 // d2P : (A, B) at F = I
-__attribute__((always_inline)) static inline void rest_second(real P[9], const rest_elasticity *c, const real A[9], const real sA[6], const real B[9],
-                               const real sB[6], bool isotropic, bool third) {
+__attribute__((always_inline)) static inline void rest_second(real P[9], const rest_elasticity *c, const real A[9],
+                                                              const real sA[6], const real B[9], const real sB[6],
+                                                              bool isotropic, bool third) {
     real e[6], t[6];
-    UNROLL for (int i = 0; i < 3; i++)
-        UNROLL for (int j = i; j < 3; j++) {
-            real product = A[i] * B[j] + A[3 + i] * B[3 + j] + A[6 + i] * B[6 + j];
-            if (i != j) product += B[i] * A[j] + B[3 + i] * A[3 + j] + B[6 + i] * A[6 + j];
-            e[place[i][j]] = product;
-        }
+    UNROLL for (int i = 0; i < 3; i++) UNROLL for (int j = i; j < 3; j++) {
+        real product = A[i] * B[j] + A[3 + i] * B[3 + j] + A[6 + i] * B[6 + j];
+        if (i != j) product += B[i] * A[j] + B[3 + i] * A[3 + j] + B[6 + i] * A[6 + j];
+        e[place[i][j]] = product;
+    }
     stress(t, c, e, isotropic);
     if (third) add_third_order(t, c, A, B);
-    UNROLL for (int i = 0; i < 3; i++)
-        UNROLL for (int j = 0; j < 3; j++) {
-            real sum = t[place[i][j]];
-            UNROLL for (int k = 0; k < 3; k++) sum += A[3 * i + k] * sB[place[k][j]] + B[3 * i + k] * sA[place[k][j]];
-            P[3 * i + j] = sum;
-        }
+    UNROLL for (int i = 0; i < 3; i++) UNROLL for (int j = 0; j < 3; j++) {
+        real sum = t[place[i][j]];
+        UNROLL for (int k = 0; k < 3; k++) sum += A[3 * i + k] * sB[place[k][j]] + B[3 * i + k] * sA[place[k][j]];
+        P[3 * i + j] = sum;
+    }
 }
 
 enum { FIELD = 15 }; // rows of a field at an integration point: 9 of the gradient, 6 of its stress
@@ -101,22 +98,22 @@ static inline void fill_field(double *field, const rest_elasticity *c, const dou
     for (int k = 0; k < columns; k += LANES) {
         real H[9], e[6], s[6];
         UNROLL for (int i = 0; i < 9; i++) H[i] = real_set(0);
-        for (int a = 0; a < width; a++)
-            UNROLL for (int i = 0; i < 3; i++) {
+        for (int a = 0; a < width; a++) UNROLL for (int i = 0; i < 3; i++) {
                 real x = load(rows + (3 * (size_t)v[a] + (size_t)i) * (size_t)columns + k);
                 UNROLL for (int j = 0; j < 3; j++) H[3 * i + j] += x * g[a][j];
             }
-        UNROLL for (int i = 0; i < 3; i++)
-            UNROLL for (int j = i; j < 3; j++) e[place[i][j]] = i == j ? H[4 * i] : H[3 * i + j] + H[3 * j + i];
+        UNROLL for (int i = 0; i < 3; i++) UNROLL for (int j = i; j < 3; j++) e[place[i][j]] =
+            i == j ? H[4 * i] : H[3 * i + j] + H[3 * j + i];
         stress(s, c, e, isotropic);
         UNROLL for (int i = 0; i < 9; i++) store(field + i * columns + k, H[i]);
         UNROLL for (int i = 0; i < 6; i++) store(field + (9 + i) * columns + k, s[i]);
     }
 }
 
-__attribute__((always_inline)) static inline void add_slot(const second_work *w, const rest_elasticity *c, int slot, const double *a_field,
-                            const double *b_field, const int *v, const double (*g)[3], double weight, int width,
-                            bool isotropic, bool third) {
+__attribute__((always_inline)) static inline void add_slot(const second_work *w, const rest_elasticity *c, int slot,
+                                                           const double *a_field, const double *b_field, const int *v,
+                                                           const double (*g)[3], double weight, int width,
+                                                           bool isotropic, bool third) {
     const second_slot *s = &w->slots[slot];
     real               A[9], sA[6], B[9], sB[6], P[9];
     UNROLL for (int i = 0; i < 9; i++) {
@@ -129,8 +126,7 @@ __attribute__((always_inline)) static inline void add_slot(const second_work *w,
     }
     rest_second(P, c, A, sA, B, sB, isotropic, third);
     size_t stride = (size_t)w->slot_count * LANES;
-    for (int a = 0; a < width; a++)
-        UNROLL for (int i = 0; i < 3; i++) {
+    for (int a = 0; a < width; a++) UNROLL for (int i = 0; i < 3; i++) {
             double *p = w->out + (3 * (size_t)v[a] + (size_t)i) * stride + (size_t)slot * LANES;
             store(p, load(p) + P[3 * i] * g[a][0] + P[3 * i + 1] * g[a][1] + P[3 * i + 2] * g[a][2]);
         }
@@ -166,7 +162,8 @@ static double hex_gradients(double g[8][3], const double *X, const int *v, const
     double det = mat3_inverse(inverse, J);
     for (int a = 0; a < 8; a++)
         for (int j = 0; j < 3; j++)
-            g[a][j] = point->dN[a][0] * inverse[j] + point->dN[a][1] * inverse[3 + j] + point->dN[a][2] * inverse[6 + j];
+            g[a][j] =
+                point->dN[a][0] * inverse[j] + point->dN[a][1] * inverse[3 + j] + point->dN[a][2] * inverse[6 + j];
     return det * point->weight;
 }
 

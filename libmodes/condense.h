@@ -27,27 +27,27 @@ typedef struct modes_condense_options {
     modes_scaling         scaling;
     modes_metric          metric; // PCA only
     int                   r;      // columns wanted; 0 = as many as `energy` needs (PCA)
-    double                energy; // fraction of the candidates' energy (sum of squared norms after scaling) to keep, (0, 1];
-                                  // with r > 0 it may end before r; 0 = r columns whatever their energy
-    int      oversampling;        // randomized PCA: columns of the sketch beyond r
-    int      power_iterations;    // randomized PCA
-    unsigned seed;                // of the random numbers
+    double energy;         // fraction of the candidates' energy (sum of squared norms after scaling) to keep, (0, 1];
+                           // with r > 0 it may end before r; 0 = r columns whatever their energy
+    int      oversampling; // randomized PCA: columns of the sketch beyond r
+    int      power_iterations; // randomized PCA
+    unsigned seed;             // of the random numbers
 } modes_condense_options;
 modes_condense_options modes_condense_default_options(void); // PCA, by frequency, 30 columns
 
 typedef struct modes_condense_report {
-    int     candidates, rank;      // rank: of the candidates (PCA), of the sketch
-    double *singular;              // singular_count: of the scaled candidates, descending; caller frees
-    int     singular_count;        // all of them (PCA), those of the sketch (randomized), 0 (random projection)
-    double  energy_kept;           // fraction that lies in the span of the basis
-    double  orthogonality;         // max |U^T M U - I|
+    int     candidates, rank; // rank: of the candidates (PCA), of the sketch
+    double *singular;         // singular_count: of the scaled candidates, descending; caller frees
+    int     singular_count;   // all of them (PCA), those of the sketch (randomized), 0 (random projection)
+    double  energy_kept;      // fraction that lies in the span of the basis
+    double  orthogonality;    // max |U^T M U - I|
     double  seconds_scale, seconds_condense, seconds_finish; // weights, the method itself, orthonormalising and report
 } modes_condense_report;
 
-// `omega2` are the squared frequencies of the modes that the pool's origins count (order 0 and more), ascending; NULL is
-// allowed unless the scaling is by frequency. For a free body they begin with the first that is not zero.
-// In the basis U^T M U = I, and omega2[j] is the Rayleigh quotient u_j^T K u_j: columns come in order of importance
-// (PCA), so omega2 is not ascending and a column is no vibration mode.
+// `omega2` are the squared frequencies of the modes that the pool's origins count (order 0 and more), ascending; NULL
+// is allowed unless the scaling is by frequency. For a free body they begin with the first that is not zero. In the
+// basis U^T M U = I, and omega2[j] is the Rayleigh quotient u_j^T K u_j: columns come in order of importance (PCA), so
+// omega2 is not ascending and a column is no vibration mode.
 fem_status modes_condense(const modes_problem *problem, const modes_pool *pool, const double *omega2,
                           const modes_condense_options *options, const fem_progress *progress, modes_basis *basis,
                           modes_condense_report *report);

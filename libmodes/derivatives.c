@@ -8,14 +8,12 @@
 enum { BLOCK = 64, SOURCES = 16 }; // pairs at a time; of higher order: columns of the order below at a time
 
 modes_derivative_options modes_derivative_default_options(void) {
-    return (modes_derivative_options){.kind = MODES_DERIVATIVE_MODAL,
-                                      .order = 1,
-                                      .linear = true,
-                                      .tolerance = 1e-10,
-                                      .iterations = 500};
+    return (modes_derivative_options){
+        .kind = MODES_DERIVATIVE_MODAL, .order = 1, .linear = true, .tolerance = 1e-10, .iterations = 500};
 }
 
-// ---- pools -----------------------------------------------------------------------------------------------------------
+// ---- pools
+// -----------------------------------------------------------------------------------------------------------
 
 void modes_pool_destroy(modes_pool *pool) {
     fem_free(pool->X);
@@ -54,7 +52,8 @@ fem_status modes_pool_from_shapes(modes_pool *pool, int n, int count, const doub
     return copy_pool(pool, n, count, X, -1);
 }
 
-// ---- options and counts ----------------------------------------------------------------------------------------------
+// ---- options and counts
+// ----------------------------------------------------------------------------------------------
 
 static fem_status check_options(const modes_derivative_options *o, const modes_basis *basis) {
     if (o->order < 1 || o->order > MODES_MOST_ORDER)
@@ -111,7 +110,8 @@ fem_status modes_derivative_counts(const modes_derivative_options *o, const mode
     return FEM_OK;
 }
 
-// ---- the work --------------------------------------------------------------------------------------------------------
+// ---- the work
+// --------------------------------------------------------------------------------------------------------
 
 typedef struct derivation {
     const modes_problem            *problem;
@@ -216,8 +216,8 @@ done:
 static fem_status derive_all(derivation *d) {
     fem_status status = FEM_OK;
     int        first = 0;
-    FEM_TRY(allocate_pool(&d->pool, d->basis->n, d->report.counts[0] + d->report.counts[1] + d->report.counts[2] +
-                                                     d->report.counts[3]));
+    FEM_TRY(allocate_pool(&d->pool, d->basis->n,
+                          d->report.counts[0] + d->report.counts[1] + d->report.counts[2] + d->report.counts[3]));
     for (int j = 0; j < d->report.counts[0]; j++) d->pool.origin[j] = (modes_origin){.mode = {j}};
     memcpy(d->pool.X, d->basis->U, (size_t)d->report.counts[0] * (size_t)d->pool.n * sizeof *d->pool.X);
     d->done = d->report.counts[0];
@@ -238,7 +238,8 @@ fem_status modes_derivatives(const modes_problem *problem, const fem_body *body,
     derivation     d = {
             .problem = problem, .body = body, .inverse = inverse, .basis = basis, .options = options, .progress = progress};
     FEM_TRY(modes_derivative_counts(options, basis, d.report.counts, &d.report.bytes));
-    if (basis->n != 3 * problem->mesh->vertex_count || fem_body_mesh(body)->vertex_count != problem->mesh->vertex_count) {
+    if (basis->n != 3 * problem->mesh->vertex_count ||
+        fem_body_mesh(body)->vertex_count != problem->mesh->vertex_count) {
         status = fem_fail(FEM_BAD_INPUT, "a basis with %d rows and a body of %d vertices for a problem of %d vertices",
                           basis->n, fem_body_mesh(body)->vertex_count, problem->mesh->vertex_count);
         goto done;

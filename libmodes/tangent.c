@@ -19,11 +19,11 @@ struct modes_tangent {
     const modes_basis              *basis;
     const modes_derivative_options *options;
     modes_derivative_report        *report;
-    int                             n, known;         // rigid motions, then modes
+    int                             n, known; // rigid motions, then modes
     int                             rigid;
-    double                         *Q, *MQ, *lambda;  // n x known, known
+    double                         *Q, *MQ, *lambda;   // n x known, known
     double                         *R, *Z, *P, *A, *B; // n x WIDTH: residuals, preconditioned, directions, K P, M P
-    double                         *coefficients;     // known x WIDTH
+    double                         *coefficients;      // known x WIDTH
 };
 
 void modes_tangent_destroy(modes_tangent *t) {
@@ -47,10 +47,11 @@ static fem_status check_modes(const modes_tangent *t) {
             square += r * r, whole += ku[i] * ku[i];
         }
         if (!(square <= 1e-10 * whole)) {
-            status = fem_fail(FEM_BAD_INPUT,
-                              "column %d of the basis is not a vibration mode (residual %.1e): tangent derivatives need "
-                              "vibration modes, modal or inertia derivatives would do",
-                              j, sqrt(square / whole));
+            status =
+                fem_fail(FEM_BAD_INPUT,
+                         "column %d of the basis is not a vibration mode (residual %.1e): tangent derivatives need "
+                         "vibration modes, modal or inertia derivatives would do",
+                         j, sqrt(square / whole));
             break;
         }
     }
@@ -131,7 +132,8 @@ static fem_status iterate(modes_tangent *t, int columns, const fem_pair *pair, d
     memset(X, 0, (size_t)n * (size_t)columns * sizeof *X);
     FEM_TRY(precondition(t, columns, t->R, t->Z));
     memcpy(t->P, t->Z, (size_t)n * (size_t)columns * sizeof *t->P);
-    for (int c = 0; c < columns; c++) rz[c] = first[c] = dense_dot(n, t->R + (size_t)c * (size_t)n, t->Z + (size_t)c * (size_t)n);
+    for (int c = 0; c < columns; c++)
+        rz[c] = first[c] = dense_dot(n, t->R + (size_t)c * (size_t)n, t->Z + (size_t)c * (size_t)n);
     for (;; iteration++) {
         bool ready = true;
         for (int c = 0; c < columns; c++)
