@@ -245,34 +245,47 @@ fem_status fem_body_matrix(const fem_body *body, fem_sparse *A) { return fem_spa
 // ------------------------------------------------------------------------------------------------------
 
 typedef struct colour_work {
-    const element_work *work;
-    element_kernel      kernel;
-    const int          *chunks;
+    chunk_task  task;
+    const void *context;
+    const int  *chunks;
 } colour_work;
 
 static void colour_task(void *context, int index, int worker) {
     (void)worker;
     colour_work *c = context;
-    c->kernel(c->work, c->chunks[index]);
+    c->task(c->context, c->chunks[index]);
 }
 
-static void run_kernel(const element_work *work) {
-    const fem_body *body = work->body;
-    element_kernel  kernel = fem_element_kernel_baseline;
-#if defined(__x86_64__)
-    fem_simd level = fem_simd_level();
-    if (level == FEM_SIMD_AVX2) kernel = fem_element_kernel_avx2;
-    if (level == FEM_SIMD_AVX512) kernel = fem_element_kernel_avx512;
-#endif
-    if (body->options.plain) kernel = fem_element_plain;
+void fem_body_for_chunks(const fem_body *body, chunk_task task, const void *context) {
     for (int c = 0; c < body->colour_count; c++) {
-        colour_work colour = {.work = work, .kernel = kernel, .chunks = body->chunk_order + body->colour_start[c]};
+        colour_work colour = {.task = task, .context = context, .chunks = body->chunk_order + body->colour_start[c]};
         int         count = body->colour_start[c + 1] - body->colour_start[c];
         if (c == MOST_COLOURS - 1 && body->last_colour_serial)
             for (int i = 0; i < count; i++) colour_task(&colour, i, 0);
         else
             fem_parallel_for(count, colour_task, &colour);
     }
+}
+
+typedef struct kernel_work {
+    const element_work *work;
+    element_kernel      kernel;
+} kernel_work;
+
+static void kernel_task(const void *context, int chunk) {
+    const kernel_work *k = context;
+    k->kernel(k->work, chunk);
+}
+
+static void run_kernel(const element_work *work) {
+    kernel_work k = {.work = work, .kernel = fem_element_kernel_baseline};
+#if defined(__x86_64__)
+    fem_simd level = fem_simd_level();
+    if (level == FEM_SIMD_AVX2) k.kernel = fem_element_kernel_avx2;
+    if (level == FEM_SIMD_AVX512) k.kernel = fem_element_kernel_avx512;
+#endif
+    if (work->body->options.plain) k.kernel = fem_element_plain;
+    fem_body_for_chunks(work->body, kernel_task, &k);
 }
 
 void fem_body_evaluate(const fem_body *body, const double *u, double *energy, double *force, fem_sparse *stiffness) {

@@ -26,6 +26,14 @@ fem_status fem_body_matrix(const fem_body *body, fem_sparse *A);
 void fem_body_evaluate(const fem_body *body, const double *u, double *energy, double *force, fem_sparse *stiffness);
 // out = (H(u) : a) b, H = dK/du
 void fem_body_second(const fem_body *body, const double *u, const double *a, const double *b, double *out);
+// out[:, p] = (H(0) : a_i) b_j with i = pair[p].a, j = pair[p].b, for many pairs at once: A is n x a_columns, B (which
+// may be A) n x b_columns, out n x pairs, all column-major with n = 3 * vertices. Fast when pairs that share their a
+// have neighbouring b; work space is about as large as A, B and out together.
+typedef struct fem_pair {
+    int a, b; // columns of A and B
+} fem_pair;
+fem_status fem_body_second_pairs(const fem_body *body, int a_columns, const double *A, int b_columns, const double *B,
+                                 int pairs, const fem_pair *pair, double *out);
 // Smallest det F over all integration points, and its element.
 double fem_body_min_jacobian(const fem_body *body, const double *u, int *element);
 

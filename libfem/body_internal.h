@@ -61,6 +61,40 @@ void fem_element_kernel_avx2(const element_work *work, int chunk);
 void fem_element_kernel_avx512(const element_work *work, int chunk);
 void fem_element_plain(const element_work *work, int chunk);
 
+// ---- many (H(0) : a) b at once (body_second.c, kernel_second.c)
+// ------------------------------------------------------
+
+enum { SECOND_COLUMNS = 256 }; // columns of one field that a kernel takes, at most
+
+// Elasticity at rest: C by lambda and mu or as a matrix, and the third-order constants n1, n2, n3.
+typedef struct rest_elasticity {
+    bool   linear, isotropic, has_third;
+    double lambda, mu, C[36], third[3];
+} rest_elasticity;
+
+typedef struct second_slot {
+    int a, b; // column of a, first of eight neighbouring columns of b
+} second_slot;
+
+typedef struct second_work {
+    const struct fem_body *body;
+    const rest_elasticity *elasticity;           // per material
+    int                    a_columns, b_columns; // padded to whole vectors, at least one zero vector behind b's
+    const double          *a_rows, *b_rows;      // n x columns, row-major
+    int                    slot_count;
+    const second_slot     *slots;
+    double                *out; // n x 8 slots, row-major
+} second_work;
+
+typedef void (*second_kernel)(const second_work *work, int chunk);
+void fem_second_kernel_baseline(const second_work *work, int chunk);
+void fem_second_kernel_avx2(const second_work *work, int chunk);
+void fem_second_kernel_avx512(const second_work *work, int chunk);
+
+// Calls task(context, chunk) for all chunks, those of one colour at once.
+typedef void (*chunk_task)(const void *context, int chunk);
+void fem_body_for_chunks(const struct fem_body *body, chunk_task task, const void *context);
+
 // Gauss points of an H8: derivatives of the eight shape functions (x, y, z each) and the weight.
 typedef struct hex_point {
     double dN[8][3];

@@ -8,6 +8,16 @@
 fem_status modes_rigid_of_components(const modes_problem *problem, const unsigned char *fixed, const int *component,
                                      int components, double **R, int *count);
 
+// Solver of eq. 29 of [Barbic, James 2005] (tangent.c). What it is created with must outlive it; it counts iterations
+// and repeated frequencies in the report.
+typedef struct modes_tangent modes_tangent;
+fem_status modes_tangent_create(modes_tangent **tangent, const modes_problem *problem, modes_inverse *inverse,
+                                const modes_basis *basis, const modes_derivative_options *options,
+                                modes_derivative_report *report);
+void       modes_tangent_destroy(modes_tangent *tangent);
+// X holds -(H : psi_a) psi_b for each pair and gets the derivative of mode a along mode b.
+fem_status modes_tangent_solve(modes_tangent *tangent, int pairs, const fem_pair *pair, double *X);
+
 struct modes_inverse {
     const modes_problem *problem;
     modes_border         border;

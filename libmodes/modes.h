@@ -79,8 +79,11 @@ typedef struct modes_inverse_report {
 } modes_inverse_report;
 modes_inverse_report modes_inverse_get_report(const modes_inverse *inverse);
 
-// These two build on what stands above.
+// These build on what stands above.
 #include "libmodes/orthogonalise.h"
 #include "libmodes/krylov.h"
+#include "libmodes/derivatives.h" // modal and inertia derivatives
+#include "libmodes/condense.h"    // PCA and its fast relatives, selection of shapes
+#include "libmodes/warp.h"        // modal warping
 
 #endif
