@@ -91,9 +91,7 @@ int modes_settings_recipe(const modes_settings *s, modes_recipe *recipe) {
     recipe->krylov.orthogonalise.threshold = s->threshold;
     recipe->krylov.orthogonalise.samples = s->samples;
     if ((code = choose("--border", s->border, 2, borders, &index)) != APP_DONE) return code;
-    recipe->inverse.border = (modes_border)index;
-    if ((code = choose("--inverse", s->inverse, 3, inverses, &index)) != APP_DONE) return code;
-    recipe->inverse.method = (modes_inverse_method)index;
+    recipe->krylov.border = (modes_border)index;
     if ((code = read_seeds(s->seeds, &seeds)) != APP_DONE) return code;
     recipe->krylov.seeds = seeds;
     if ((seeds & MODES_SEED_RANDOM) != 0) recipe->krylov.random_fields = 12;
