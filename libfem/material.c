@@ -18,7 +18,7 @@ bool fem_material_kind_from_name(fem_material_kind *kind, const char *name) {
 }
 
 fem_material fem_material_default(void) {
-    return (fem_material){.name = "default",
+    return (fem_material){.name = "unspecified",
                           .kind = FEM_STVK,
                           .density = 1000,
                           .young = 1e6,

@@ -30,7 +30,8 @@ typedef struct fem_material {
     double inversion_threshold;
 } fem_material;
 
-// StVK with E = 1e6 Pa, nu = 0.3, 1000 kg/m^3, named "default"; every other field has a valid value too.
+// StVK with E = 1e6 Pa, nu = 0.3, 1000 kg/m^3; every other field has a valid value too. Its name, "unspecified", is
+// that of a material that nobody chose: files that say "default" mean it.
 fem_material fem_material_default(void);
 // FEM_BAD_INPUT names the field, its value and the rule.
 fem_status  fem_material_check(const fem_material *material);

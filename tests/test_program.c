@@ -277,6 +277,38 @@ static void test_evaluate_mistakes(void **state) {
     printf("%zu mistakes, %zu bad files\n", sizeof mistakes / sizeof *mistakes, sizeof files / sizeof *files);
 }
 
+// What a file says counts, even when it says what limber would have assumed; a material that no element has is not
+// asked for anything.
+static void test_own_materials(void **state) {
+    (void)state;
+    static const char shape[] =
+        "*VERTICES\n4 3 0 0\n1 0 0 0\n2 1 0 0\n3 0 1 0\n4 0 0 1\n*ELEMENTS\nTET\n1 4 0\n1 1 2 3 4\n";
+    char text[512], path[512];
+    snprintf(text, sizeof text, "%s*MATERIAL default\nENU, 1000, 1e6, 0.3\n*REGION\nallElements, default\n", shape);
+    snprintf(path, sizeof path, "%s", test_write("said.veg", text));
+    assert_int_equal(limber("info '%s'", path), 0);
+    assert_says(result.out, "material      default: stvk, density 1000 kg/m^3, young 1e+06 Pa, poisson 0.3");
+    assert_int_equal(limber("modes '%s' --count 1", path), 0);
+    assert_int_equal(limber("evaluate '%s' -u sin:0.01", path), 0);
+
+    snprintf(text, sizeof text,
+             "%s*MATERIAL unused\nENU, 1000, 1e9, 0.45\n*MATERIAL rubber\nMOONEYRIVLIN, 1000, 1e4, 2e4, 3e4\n"
+             "*REGION\nallElements, rubber\n",
+             shape);
+    snprintf(path, sizeof path, "%s", test_write("rubber.veg", text));
+    assert_int_equal(limber("evaluate '%s' --material mooney-rivlin -u sin:0.01 --json", path), 0);
+    cJSON *json = parse_output();
+    double chosen = number(json, "energy");
+    cJSON_Delete(json);
+    assert_int_equal(limber("evaluate '%s' -u sin:0.01 --json", path), 0);
+    json = parse_output();
+    printf("energy %.12g J, with the kind named %.12g J\n", number(json, "energy"), chosen);
+    assert_true(chosen > 0 && number(json, "energy") == chosen);
+    cJSON_Delete(json);
+    assert_int_equal(limber("evaluate '%s' --young 1e6 -u sin:0.01", path), 2); // of use to the unused one only
+    assert_says(result.err, "--young has no meaning for this material");
+}
+
 // modes has the fixed keys in the fixed order; a free body has no rigid mode among its answers; four times the Young's
 // modulus doubles the frequencies; holding vertices counts their degrees of freedom out.
 static void test_modes(void **state) {
@@ -464,9 +496,10 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_help),          cmocka_unit_test(test_usage_mistakes),
         cmocka_unit_test(test_bad_files),     cmocka_unit_test(test_info),
         cmocka_unit_test(test_evaluate),      cmocka_unit_test(test_evaluate_mistakes),
-        cmocka_unit_test(test_modes),         cmocka_unit_test(test_convert),
-        cmocka_unit_test(test_json_is_valid), cmocka_unit_test(test_same_numbers),
-        cmocka_unit_test(test_static_scene),  cmocka_unit_test(test_interrupt),
+        cmocka_unit_test(test_own_materials), cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_convert),       cmocka_unit_test(test_json_is_valid),
+        cmocka_unit_test(test_same_numbers),  cmocka_unit_test(test_static_scene),
+        cmocka_unit_test(test_interrupt),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
