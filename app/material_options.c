@@ -19,10 +19,7 @@ app_material_options app_material_none(void) {
 
 // Readers of formats without materials leave the one that fem_mesh_allocate puts in.
 bool app_mesh_has_material(const fem_mesh *mesh) {
-    fem_material        none = fem_material_default();
-    const fem_material *m = mesh->materials;
-    return !(mesh->material_count == 1 && strcmp(m->name, none.name) == 0 && m->kind == none.kind &&
-             m->young == none.young && m->poisson == none.poisson && m->density == none.density);
+    return !(mesh->material_count == 1 && fem_material_is_default(&mesh->materials[0]));
 }
 
 static bool by_young(fem_material_kind kind) {

@@ -36,6 +36,12 @@ fem_material fem_material_default(void) {
                           .inversion_threshold = 0.1};
 }
 
+bool fem_material_is_default(const fem_material *m) {
+    fem_material none = fem_material_default();
+    return strcmp(m->name, none.name) == 0 && m->kind == none.kind && m->density == none.density &&
+           m->young == none.young && m->poisson == none.poisson;
+}
+
 // Compliance of an orthotropic material in its own axes, upper left 3x3: 1/E_i on the diagonal, -nu_ij/E_i off it.
 static void orthotropic_compliance(const fem_material *m, double S[9]) {
     const double *E = m->young3, *nu = m->poisson3; // nu12 nu23 nu31

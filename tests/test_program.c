@@ -4,6 +4,7 @@
 
 #include <cjson/cJSON.h>
 #include <math.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -187,6 +188,12 @@ static void test_info(void **state) {
         assert_true(fabs(number(json, "mass") - 4000) < 1e-9);
         cJSON_Delete(json);
     }
+    char packed[512], command[1024];
+    snprintf(packed, sizeof packed, "%s", test_temporary("ball.json.gz"));
+    snprintf(command, sizeof command, "gzip -c scenes/ball.json > '%s'", packed);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(limber("info '%s'", packed), 0);
+    assert_says(result.out, "scene ball");
     assert_int_equal(limber("info --machine"), 0);
     assert_says(result.out, "openblas");
     assert_int_equal(limber("info --machine --json"), 0);
@@ -307,6 +314,52 @@ static void test_own_materials(void **state) {
     cJSON_Delete(json);
     assert_int_equal(limber("evaluate '%s' --young 1e6 -u sin:0.01", path), 2); // of use to the unused one only
     assert_says(result.err, "--young has no meaning for this material");
+
+    // a file that says nothing of materials, in a scene that does not either
+    test_write("mute.node", "4 3 0 0\n1 0 0 0\n2 1 0 0\n3 0 1 0\n4 0 0 1\n");
+    test_write("mute.ele", "1 4 0\n1 1 2 3 4\n");
+    const char *silent = test_write("mute.json", "{\"limber\": 1, \"parts\": {\"a\": {\"mesh\": \"mute.node\"}},\n"
+                                                 " \"objects\": [{\"part\": \"a\"}]}\n");
+    assert_int_equal(limber("check '%s'", silent), 2);
+    assert_says(result.err, "mute.json:1: parts.a: the key \"material\" is missing");
+}
+
+// Output that cannot be written is a failure, whatever was computed.
+static void test_full_disk(void **state) {
+    (void)state;
+    char path[512], command[2048];
+    if (access("/dev/full", W_OK) != 0) {
+        printf("skipped: no /dev/full\n");
+        return;
+    }
+    snprintf(path, sizeof path, "%s", test_write("cube.veg", cube_h8));
+    static const char *const forms[] = {"info '%s'", "info '%s' --json", "evaluate '%s' -u sin:0",
+                                        "modes '%s' -n 1 -q"};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        char arguments[1024];
+        snprintf(arguments, sizeof arguments, forms[i], path);
+        snprintf(command, sizeof command, "'%s' %s > /dev/full 2> /dev/null", getenv("LIMBER_PROGRAM"), arguments);
+        int status = system(command);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+    }
+}
+
+// A process that may use one core only starts no second thread.
+static void test_affinity(void **state) {
+    (void)state;
+    cpu_set_t before, one;
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    CPU_ZERO(&one);
+    for (size_t i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++)
+        if (CPU_ISSET(i, &before)) CPU_SET(i, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    int code = limber("info --machine --json");
+    sched_setaffinity(0, sizeof before, &before);
+    assert_int_equal(code, 0);
+    cJSON *json = parse_output();
+    printf("%g cores, %g threads on one of them\n", number(json, "cores"), number(json, "threads"));
+    assert_true(number(json, "threads") == 1);
+    cJSON_Delete(json);
 }
 
 // modes has the fixed keys in the fixed order; a free body has no rigid mode among its answers; four times the Young's
@@ -496,7 +549,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_help),          cmocka_unit_test(test_usage_mistakes),
         cmocka_unit_test(test_bad_files),     cmocka_unit_test(test_info),
         cmocka_unit_test(test_evaluate),      cmocka_unit_test(test_evaluate_mistakes),
-        cmocka_unit_test(test_own_materials), cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_own_materials), cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_affinity),      cmocka_unit_test(test_modes),
         cmocka_unit_test(test_convert),       cmocka_unit_test(test_json_is_valid),
         cmocka_unit_test(test_same_numbers),  cmocka_unit_test(test_static_scene),
         cmocka_unit_test(test_interrupt),
