@@ -404,12 +404,13 @@ static void test_modes(void **state) {
 // convert keeps what the format can hold and names what it cannot.
 static void test_convert(void **state) {
     (void)state;
-    char veg[512], vtu[512], obj[512], back[512], node[512];
+    char veg[512], vtu[512], obj[512], back[512], node[512], back_obj[512];
     snprintf(veg, sizeof veg, "%s", test_write("cube.veg", cube_t4));
     snprintf(vtu, sizeof vtu, "%s", test_temporary("cube.vtu"));
     snprintf(back, sizeof back, "%s", test_temporary("back.veg.gz"));
     snprintf(obj, sizeof obj, "%s", test_temporary("cube.obj"));
     snprintf(node, sizeof node, "%s", test_temporary("cube.node"));
+    snprintf(back_obj, sizeof back_obj, "%s", test_temporary("back.obj"));
     assert_int_equal(limber("convert '%s' '%s'", veg, vtu), 0);
     assert_int_equal(limber("convert '%s' '%s'", vtu, back), 0);
     assert_int_equal(limber("info '%s' --json", back), 0);
@@ -426,6 +427,17 @@ static void test_convert(void **state) {
     assert_int_equal(limber("modes '%s' --count 1 --young 1e5 --poisson 0.25 --density 500", node), 0);
     assert_int_equal(limber("convert '%s' '%s'", veg, obj), 0);
     assert_says(result.err, "lost: everything inside");
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(limber("convert '%s' '%s' --json", i == 0 ? veg : obj, i == 0 ? node : back_obj), 0);
+        assert_string_equal(result.err, "");
+        json = parse_output();
+        assert_keys(json, i == 0 ? "file vertices elements lost" : "file vertices triangles lost");
+        assert_true(number(json, "vertices") == 8);
+        assert_int_equal(length(json, "lost"), i == 0 ? 1 : 0);
+        cJSON_Delete(json);
+    }
+    assert_int_equal(limber("convert '%s' '%s/no/such/folder.veg' --json", veg, veg), 1);
+    assert_string_equal(result.out, "");
     assert_int_equal(limber("convert '%s' '%s'", obj, vtu), 2);
 }
 
