@@ -523,6 +523,8 @@ static void test_static_scene(void **state) {
     assert_int_equal(limber("info '%s'", path), 0);
     assert_says(result.out, "part beam");
     assert_int_equal(limber("check '%s'", path), 0);
+    assert_int_equal(limber("run '%s' --frames 3", path), 2);
+    assert_says(result.err, "--frames has no meaning for a static scene");
 }
 
 // Ctrl-C ends a run with 1, and the frames that were done are complete: every file that the .pvd lists can be read.
