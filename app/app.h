@@ -77,8 +77,9 @@ typedef struct app_material_options {
 } app_material_options;
 app_material_options app_material_none(void);
 
-// Gives the mesh's materials the wanted kind and parameters; what is not given stays the file's own where it means
-// something for the kind, and is asked for otherwise. FEM_BAD_INPUT names the option that is missing or has no use.
+// Gives the mesh's materials (those that elements have) the wanted kind and parameters; what is not given stays the
+// file's own where it means something for the kind, and is asked for otherwise. FEM_BAD_INPUT names the option that is
+// missing or has no use.
 fem_status app_material_apply(fem_mesh *mesh, const char *path, bool needs_density,
                               const app_material_options *options);
 // Did the file say what the body is made of?

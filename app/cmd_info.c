@@ -288,8 +288,11 @@ done:
 }
 
 static bool is_scene(const char *path) {
-    const char *dot = strrchr(path, '.');
-    return dot && strcmp(dot, ".json") == 0;
+    static const char *const endings[] = {".json", ".json.gz"};
+    size_t                   length = strlen(path);
+    for (int i = 0; i < 2; i++)
+        if (length > strlen(endings[i]) && strcmp(path + length - strlen(endings[i]), endings[i]) == 0) return true;
+    return false;
 }
 
 static int run(int argc, char **argv) {

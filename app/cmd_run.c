@@ -88,6 +88,10 @@ static int run(int argc, char **argv) {
     char         usual[512];
     app_progress progress = {0};
     FEM_TRY(scene_load(&s, words.items[0], overrides.count, overrides.items));
+    if (frames > 0 && s->method == SCENE_STATIC) {
+        exit_code = app_usage_error(&command_run, "--frames has no meaning for a static scene, which has one");
+        goto done;
+    }
     loaded = true;
     snprintf(usual, sizeof usual, "out/%s", s->name);
     if (!folder) folder = usual;

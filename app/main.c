@@ -54,10 +54,12 @@ int main(int argc, char **argv) {
     bool               help = strcmp(word, "help") == 0; // limber help COMMAND
     const app_command *command = find_command(help ? argv[2] : word);
     if (!command) return unknown_command(help ? argv[2] : word);
-    if (help) {
-        char  option[] = "--help";
-        char *words[] = {argv[2], option, NULL};
-        return command->run(2, words);
-    }
-    return command->run(argc - 1, argv + 1);
+    char  option[] = "--help";
+    char *words[] = {help ? argv[2] : argv[1], option, NULL};
+    int   exit_code = help ? command->run(2, words) : command->run(argc - 1, argv + 1);
+    // results that did not arrive are no success: a full disk shows only now
+    bool lost = fflush(stdout) != 0 || ferror(stdout);
+    if (!lost || exit_code != APP_DONE) return exit_code;
+    app_note("standard output could not be written");
+    return APP_FAILED;
 }

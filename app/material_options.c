@@ -19,10 +19,7 @@ app_material_options app_material_none(void) {
 
 // Readers of formats without materials leave the one that fem_mesh_allocate puts in.
 bool app_mesh_has_material(const fem_mesh *mesh) {
-    fem_material        none = fem_material_default();
-    const fem_material *m = mesh->materials;
-    return !(mesh->material_count == 1 && strcmp(m->name, none.name) == 0 && m->kind == none.kind &&
-             m->young == none.young && m->poisson == none.poisson && m->density == none.density);
+    return !(mesh->material_count == 1 && fem_material_is_default(&mesh->materials[0]));
 }
 
 static bool by_young(fem_material_kind kind) {
@@ -151,9 +148,13 @@ fem_status app_material_apply(fem_mesh *mesh, const char *path, bool needs_densi
     bool              known = app_mesh_has_material(mesh);
     bool              used[FEM_MATERIAL_KINDS] = {false};
     fem_material_kind kind = FEM_STVK;
+    bool             *in_use = fem_calloc((size_t)mesh->material_count, sizeof *in_use);
+    if (!in_use) return fem_fail(FEM_NO_MEMORY, "no memory for %d materials", mesh->material_count);
     if (options->kind) FEM_TRY(wanted_kind(options, &kind));
+    for (int e = 0; e < mesh->element_count; e++) in_use[mesh->regions[mesh->region[e]].material] = true;
     for (int i = 0; i < mesh->material_count; i++) {
         fem_material *m = &mesh->materials[i];
+        if (!in_use[i]) continue; // Vega's files carry a default material that no element has
         if (!options->kind) kind = m->kind;
         used[kind] = true;
         status = apply_to_one(m, kind, known, needs_density, options);
@@ -165,5 +166,6 @@ fem_status app_material_apply(fem_mesh *mesh, const char *path, bool needs_densi
     FEM_TRY(refuse_useless(options, used[FEM_LINEAR] || used[FEM_STVK] || used[FEM_NEOHOOKEAN], used[FEM_ORTHOTROPIC],
                            used[FEM_MOONEY_RIVLIN], used[FEM_ARRUDA_BOYCE]));
 done:
+    fem_free(in_use);
     return status;
 }

@@ -74,7 +74,7 @@ void      *fem_scratch_take(fem_scratch *scratch, size_t count, size_t size); //
 double fem_seconds(void);     // wall clock
 double fem_cpu_seconds(void); // processor time of this thread
 
-// Number of workers of fem_parallel_for. 0 means one per available core (the default).
+// Number of workers of fem_parallel_for. 0 means one per core that this process may run on (the default).
 void fem_set_threads(int threads);
 int  fem_threads(void);
 

@@ -47,8 +47,8 @@ static element_key *sorted_elements(const fem_mesh *mesh, int width) {
             double centre = 0;
             for (int a = 0; a < width; a++)
                 centre += mesh->vertices[3 * (size_t)mesh->elements[(size_t)e * (size_t)width + (size_t)a] + (size_t)i];
-            double place = (centre / width - low[i]) / extent * 2097151.0; // 2^21 - 1
-            code |= spread_bits(place > 0 ? (uint64_t)place : 0) << i;
+            double place = (centre / width - low[i]) / extent * 2097151.0; // 2^21 - 1, but for overflow
+            code |= spread_bits(place > 0 && place <= 2097151.0 ? (uint64_t)place : 0) << i;
         }
         keys[e] = (element_key){.material = mesh->regions[mesh->region[e]].material, .element = e, .code = code};
     }
@@ -123,8 +123,7 @@ static void fill_lanes_task(void *context, int group, int worker) {
     for (int lane = 0; lane < LANES; lane++) fill_lane(context, group, lane);
 }
 
-// ---- colours
-// ---------------------------------------------------------------------------------------------------------
+// ---- colours --------------------------------------------------------------------------------------------------
 
 // Large chunks share fewer vertices with others, so that less memory is visited twice; there must still be enough of
 // them for all workers. The number must not depend on the number of threads, since the order of sums follows from it.
@@ -173,8 +172,7 @@ done:
     return status;
 }
 
-// ---- life
-// ------------------------------------------------------------------------------------------------------------
+// ---- life -----------------------------------------------------------------------------------------------------
 
 void fem_body_destroy(fem_body *body) {
     if (!body) return;
@@ -241,8 +239,7 @@ const fem_mesh *fem_body_mesh(const fem_body *body) { return body->mesh; }
 
 fem_status fem_body_matrix(const fem_body *body, fem_sparse *A) { return fem_sparse_copy(A, &body->pattern); }
 
-// ---- evaluation
-// ------------------------------------------------------------------------------------------------------
+// ---- evaluation -----------------------------------------------------------------------------------------------
 
 typedef struct colour_work {
     chunk_task  task;
@@ -306,8 +303,7 @@ void fem_body_second(const fem_body *body, const double *u, const double *a, con
     run_kernel(&work);
 }
 
-// ---- mass and geometry
-// -----------------------------------------------------------------------------------------------
+// ---- mass and geometry ----------------------------------------------------------------------------------------
 
 int fem_hex_points(int per_direction, hex_point points[27], double values[27][8]) {
     static const double corner[8][3] = {{0, 0, 0}, {1, 0, 0}, {1, 1, 0}, {0, 1, 0},
@@ -435,10 +431,10 @@ double fem_body_min_jacobian(const fem_body *body, const double *u, int *element
                         now[3 * i + j] += slope * (X + u[3 * (size_t)v[a] + (size_t)i]);
                     }
             double J = mat3_det(now) / mat3_det(rest); // det F
-            if (!(J >= smallest)) {
-                smallest = J;
-                if (element) *element = e;
-            }
+            if (J >= smallest) continue;
+            smallest = J;
+            if (element) *element = e;
+            if (isnan(J)) return J;
         }
     }
     return smallest;

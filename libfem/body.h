@@ -22,7 +22,8 @@ const fem_mesh *fem_body_mesh(const fem_body *body);
 // An all-zero matrix with the pattern of the body's stiffness and mass. Filled matrices must have this pattern.
 fem_status fem_body_matrix(const fem_body *body, fem_sparse *A);
 
-// W(u), f(u) = dW/du, K(u) = df/du in one pass; what is NULL is skipped.
+// W(u), f(u) = dW/du, K(u) = df/du in one pass; what is NULL is skipped. The energy is summed in the body's own memory:
+// one call at a time that asks for it.
 void fem_body_evaluate(const fem_body *body, const double *u, double *energy, double *force, fem_sparse *stiffness);
 // out = (H(u) : a) b, H = dK/du
 void fem_body_second(const fem_body *body, const double *u, const double *a, const double *b, double *out);
@@ -34,7 +35,7 @@ typedef struct fem_pair {
 } fem_pair;
 fem_status fem_body_second_pairs(const fem_body *body, int a_columns, const double *A, int b_columns, const double *B,
                                  int pairs, const fem_pair *pair, double *out);
-// Smallest det F over all integration points, and its element.
+// Smallest det F over all integration points, and its element; NAN where u is.
 double fem_body_min_jacobian(const fem_body *body, const double *u, int *element);
 
 typedef enum fem_mass_kind { FEM_MASS_CONSISTENT, FEM_MASS_LUMPED } fem_mass_kind;

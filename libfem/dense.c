@@ -12,13 +12,24 @@ double dense_norm(int n, const double *x) { return cblas_dnrm2(n, x, 1); }
 void   dense_axpy(int n, double alpha, const double *x, double *y) { cblas_daxpy(n, alpha, x, 1, y, 1); }
 void   dense_scale(int n, double alpha, double *x) { cblas_dscal(n, alpha, x, 1); }
 
+// BLAS leaves y alone when A has no rows or columns, although A x is then zero, and calls a leading dimension of 0
+// wrong.
+static bool is_empty(int m, int n, int length, double *y) {
+    if (m > 0 && n > 0) return false;
+    for (int i = 0; i < length; i++) y[i] = 0;
+    return true;
+}
+
 void dense_gemv_set(int m, int n, double alpha, const double *A, const double *x, double *y) {
+    if (is_empty(m, n, m, y)) return;
     cblas_dgemv(CblasColMajor, CblasNoTrans, m, n, alpha, A, m, x, 1, 0, y, 1);
 }
 void dense_gemv_add(int m, int n, double alpha, const double *A, const double *x, double *y) {
+    if (m == 0 || n == 0) return;
     cblas_dgemv(CblasColMajor, CblasNoTrans, m, n, alpha, A, m, x, 1, 1, y, 1);
 }
 void dense_gemv_t_set(int m, int n, double alpha, const double *A, const double *x, double *y) {
+    if (is_empty(m, n, n, y)) return;
     cblas_dgemv(CblasColMajor, CblasTrans, m, n, alpha, A, m, x, 1, 0, y, 1);
 }
 

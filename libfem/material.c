@@ -18,7 +18,7 @@ bool fem_material_kind_from_name(fem_material_kind *kind, const char *name) {
 }
 
 fem_material fem_material_default(void) {
-    return (fem_material){.name = "default",
+    return (fem_material){.name = "unspecified",
                           .kind = FEM_STVK,
                           .density = 1000,
                           .young = 1e6,
@@ -34,6 +34,12 @@ fem_material fem_material_default(void) {
                           .chain = 8,
                           .bulk = 1e6,
                           .inversion_threshold = 0.1};
+}
+
+bool fem_material_is_default(const fem_material *m) {
+    fem_material none = fem_material_default();
+    return strcmp(m->name, none.name) == 0 && m->kind == none.kind && m->density == none.density &&
+           m->young == none.young && m->poisson == none.poisson;
 }
 
 // Compliance of an orthotropic material in its own axes, upper left 3x3: 1/E_i on the diagonal, -nu_ij/E_i off it.

@@ -30,8 +30,10 @@ typedef struct fem_material {
     double inversion_threshold;
 } fem_material;
 
-// StVK with E = 1e6 Pa, nu = 0.3, 1000 kg/m^3, named "default"; every other field has a valid value too.
+// StVK with E = 1e6 Pa, nu = 0.3, 1000 kg/m^3; every other field has a valid value too. Its name, "unspecified", is
+// that of a material that nobody chose: files that say "default" mean it.
 fem_material fem_material_default(void);
+bool         fem_material_is_default(const fem_material *material); // name and numbers are those of the default
 // FEM_BAD_INPUT names the field, its value and the rule.
 fem_status  fem_material_check(const fem_material *material);
 const char *fem_material_kind_name(fem_material_kind kind);                         // "stvk", "mooney-rivlin", ...

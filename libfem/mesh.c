@@ -220,6 +220,9 @@ fem_status fem_mesh_check(const fem_mesh *mesh) {
             return fem_fail(FEM_BAD_INPUT,
                             "element %d: its volume is %g, expected > 0 (are its vertices in the right order?)",
                             e + base, volume);
+        if (!isfinite(volume) || !isfinite(1 / volume))
+            return fem_fail(FEM_BAD_INPUT, "element %d: its volume is %g, out of the range of numbers: scale the mesh",
+                            e + base, volume);
         if (mesh->type == FEM_H8 && !(smallest_corner(mesh, v) > 0))
             return fem_fail(
                 FEM_BAD_INPUT,

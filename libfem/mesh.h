@@ -69,8 +69,9 @@ int            fem_mesh_region_index(const fem_mesh *mesh, const char *name); //
 fem_hash fem_mesh_hash(const fem_mesh *mesh);
 // Gives every region this material.
 fem_status fem_mesh_set_material(fem_mesh *mesh, const fem_material *material);
-// Counts positive, indices in range, no vertex twice in an element, coordinates finite, volumes positive, regions and
-// materials in range and valid. The message names the first offender, numbered from file_base as its file does.
+// Counts positive, indices in range, no vertex twice in an element, coordinates finite, volumes positive and finite,
+// regions and materials in range and valid. The message names the first offender, numbered from file_base as its file
+// does.
 fem_status fem_mesh_check(const fem_mesh *mesh);
 
 // ---- files (mesh_*.c); every reader takes the same name with .gz behind it too ------------------------------------

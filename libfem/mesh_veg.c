@@ -6,6 +6,7 @@
 #include "libfem/mesh_formats.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -387,7 +388,7 @@ static fem_status read_set(veg_reader *r, bool of_vertices) {
         FEM_TRY(next_data(r, &more));
         if (!more) break;
         while (!fem_text_at_line_end(r->scan)) {
-            long long range[2];
+            long long range[2] = {0};
             FEM_TRY(read_range(r->scan, of_vertices ? "vertex" : "element", base, base + total - 1, range));
             r->set_items += (size_t)(range[1] - range[0] + 1);
             if (r->set_items > MOST_SET_ITEMS) {
@@ -515,6 +516,7 @@ static fem_status complete_regions(veg_reader *r, const char *path) {
             return fem_fail(FEM_BAD_INPUT, "%s: has %d materials but no *REGION that says where they are", path,
                             m->material_count);
         fem_material material = fem_material_default();
+        snprintf(material.name, sizeof material.name, "default");
         material.young = 1e9;
         material.poisson = 0.45;
         if (m->material_count == 0) FEM_TRY(add_material(r, &material));

@@ -2,6 +2,7 @@
 #include "libfem/base.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,13 +41,22 @@ void fem_set_threads(int threads) {
     atomic_store(&wanted_threads, threads < 0 ? 0 : threads > MOST_WORKERS ? MOST_WORKERS : threads);
 }
 
+// Cores that this process may run on: taskset and containers give it fewer than the machine has. Asking takes the
+// system longer than a short parallel-for, so it is asked once.
+static int available_cores(void) {
+    static atomic_int known;
+    int               cores = atomic_load(&known);
+    if (cores > 0) return cores;
+    cpu_set_t set;
+    cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+    cores = cores < 1 ? 1 : cores > MOST_WORKERS ? MOST_WORKERS : cores;
+    atomic_store(&known, cores);
+    return cores;
+}
+
 int fem_threads(void) {
     int threads = atomic_load(&wanted_threads);
-    if (threads == 0) {
-        long cores = sysconf(_SC_NPROCESSORS_ONLN);
-        threads = cores < 1 ? 1 : cores > MOST_WORKERS ? MOST_WORKERS : (int)cores;
-    }
-    return threads;
+    return threads > 0 ? threads : available_cores();
 }
 
 static void take_indices(int worker) {

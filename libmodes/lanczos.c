@@ -11,7 +11,10 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { DENSE_DOFS = 300 }; // below this LAPACK's dense solver is as fast, and gives every mode
+enum {
+    DENSE_DOFS = 300,    // below this LAPACK's dense solver is as fast, and gives every mode
+    MOST_VECTORS = 40000 // ARPACK counts its work space, the square of this, with int
+};
 
 static pthread_mutex_t arpack_lock = PTHREAD_MUTEX_INITIALIZER; // ARPACK keeps its state in static variables
 
@@ -206,7 +209,6 @@ fem_status modes_lanczos(const modes_problem *problem, const modes_lanczos_optio
         FEM_TRY(modes_inverse_create(&inverse, problem, MODES_BORDER_MASS));
     int available = inverse->report.free_dofs - inverse->report.rigid;
     FEM_TRY(check_options(options, available, inverse->report.rigid));
-    FEM_TRY(modes_basis_allocate(&basis, inverse->n, options->count));
     report.free_dofs = inverse->report.free_dofs;
     report.rigid = inverse->report.rigid;
     report.seconds_factor = inverse->report.seconds_factor;
@@ -215,6 +217,12 @@ fem_status modes_lanczos(const modes_problem *problem, const modes_lanczos_optio
                          ? options->vectors
                          : (2 * options->count > options->count + 32 ? 2 * options->count : options->count + 32);
     if (vectors > available) vectors = available;
+    if (vectors > MOST_VECTORS) {
+        status = fem_fail(FEM_BAD_INPUT, "%d modes need %d Lanczos vectors, expected at most %d: ask for fewer",
+                          options->count, vectors, MOST_VECTORS);
+        goto done;
+    }
+    FEM_TRY(modes_basis_allocate(&basis, inverse->n, options->count));
     if (available <= DENSE_DOFS || vectors < options->count + 2) {
         FEM_TRY(solve_dense(inverse, &basis));
     } else {

@@ -53,8 +53,7 @@ fem_status modes_lanczos(const modes_problem *problem, const modes_lanczos_optio
 // *R is n x *count, column-major, allocated.
 fem_status modes_rigid(const modes_problem *problem, double **R, int *count);
 
-// ---- the inverse of the stiffness matrix
-// -----------------------------------------------------------------------------
+// ---- the inverse of the stiffness matrix ----------------------------------------------------------------------
 
 // K^-1 on the free degrees of freedom, also when K is singular because the body is not held (P0 eq. 3: K bordered by
 // the rigid motions). The right-hand side is freed of rigid load, as many well-chosen degrees of freedom are held as
@@ -85,5 +84,6 @@ modes_inverse_report modes_inverse_get_report(const modes_inverse *inverse);
 #include "libmodes/derivatives.h" // modal and inertia derivatives
 #include "libmodes/condense.h"    // PCA and its fast relatives, selection of shapes
 #include "libmodes/warp.h"        // modal warping
+#include "libmodes/recipe.h"      // linear modes, derivatives and condensing in one; quality
 
 #endif

@@ -42,8 +42,7 @@ static fem_status hand_over(writer *w, char **text) {
     return w->status;
 }
 
-// ---- JSON Schema
-// -------------------------------------------------------------------------------------------------------
+// ---- JSON Schema ----------------------------------------------------------------------------------------------
 
 // A member "key": value, or an item when key is NULL; `value` is put as it is.
 static void member(writer *w, const char *key, const char *value) {
@@ -336,8 +335,7 @@ fem_status scene_schema(char **text) {
     return hand_over(&w, text);
 }
 
-// ---- the page
-// -----------------------------------------------------------------------------------------------------------
+// ---- the page -------------------------------------------------------------------------------------------------
 
 static void put_value_cell(writer *w, const scene_key *key) {
     static const char *const forms[] = {[SHAPE_ONE] = "number",           [SHAPE_VECTOR] = "3 numbers",

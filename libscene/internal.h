@@ -83,8 +83,7 @@ enum { SCENE_TABLES_MOST = 48 };
 // All tables once, in the order in which they are first mentioned.
 int scene_all_tables(const scene_table *tables[SCENE_TABLES_MOST]);
 
-// ---- what the tables fill
-// --------------------------------------------------------------------------------------------
+// ---- what the tables fill -------------------------------------------------------------------------------------
 
 typedef struct raw_material {
     int          kind;
@@ -323,8 +322,7 @@ void        suggestion_start(scene_suggestion *s, const char *word);
 void        suggestion_offer(scene_suggestion *s, const char *candidate);
 const char *suggestion_text(scene_suggestion *s);
 
-// ---- parts of the loader
-// ---------------------------------------------------------------------------------------------
+// ---- parts of the loader --------------------------------------------------------------------------------------
 
 // A path relative to the scene file's folder. Caller frees.
 fem_status scene_relative_path(char **path, const scene_reader *reader, const char *relative);
@@ -351,8 +349,7 @@ fem_status scene_find_material(const scene_reader *reader, const cJSON *node, in
 fem_status scene_find_region(const scene_reader *reader, const cJSON *node, const char *name, const fem_mesh *mesh,
                              int *region);
 
-// ---- the run's pieces (forces.c)
-// ---------------------------------------------------------------------------------------
+// ---- the run's pieces (forces.c) ------------------------------------------------------------------------------
 
 // 3 per vertex: 1 where the part's support or a move prescribes the motion.
 void scene_fixed_dofs(const scene *s, unsigned char *fixed);

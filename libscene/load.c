@@ -92,8 +92,7 @@ done:
     return status;
 }
 
-// ---- sections
-// --------------------------------------------------------------------------------------------------------
+// ---- sections -------------------------------------------------------------------------------------------------
 
 static fem_status read_materials(scene_reader *reader, const cJSON *node, int *count, fem_material **materials) {
     fem_status status = FEM_OK;
@@ -419,8 +418,7 @@ static fem_status check_whole(scene_reader *reader, const cJSON *root, const sce
     return FEM_OK;
 }
 
-// ---- the whole
-// ---------------------------------------------------------------------------------------------------------
+// ---- the whole ------------------------------------------------------------------------------------------------
 
 // File name without folder and .json (.gz).
 static char *scene_name(const char *path) {

@@ -97,10 +97,12 @@ fem_status scene_assign_materials(scene_reader *reader, const cJSON *part, const
     int            index = 0;
     unsigned char *assigned = NULL;
     fem_material  *all = NULL;
+    // formats without materials, and generators, leave the default that nobody chose
+    bool own_material = mesh_from_file && !fem_material_is_default(&mesh->materials[0]);
     if (!assignment) {
-        if (mesh_from_file) return FEM_OK;
-        return reader_fail(reader, part,
-                           "the key \"material\" is missing: a generated mesh has no material of its own");
+        if (own_material) return FEM_OK;
+        return reader_fail(reader, part, "the key \"material\" is missing: a %s has no material of its own",
+                           mesh_from_file ? "mesh of this file" : "generated mesh");
     }
     size_t length = reader_enter(reader, "material");
     if (cJSON_IsString(assignment)) {
@@ -123,7 +125,7 @@ fem_status scene_assign_materials(scene_reader *reader, const cJSON *part, const
     all = NULL;
     FEM_TRY(assign_regions(reader, assignment, material_count, materials, mesh, assigned));
     for (int i = 0; i < mesh->region_count; i++)
-        if (!assigned[i] && !mesh_from_file) {
+        if (!assigned[i] && !own_material) {
             status = reader_fail(reader, assignment, "gives the region \"%.60s\" no material", mesh->regions[i].name);
             goto done;
         }

@@ -7,8 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// ---- paths and messages
-// ----------------------------------------------------------------------------------------------
+// ---- paths and messages ---------------------------------------------------------------------------------------
 
 size_t reader_enter(scene_reader *reader, const char *key) {
     size_t length = strlen(reader->path);
@@ -52,8 +51,7 @@ fem_status reader_prefix(const scene_reader *reader, const cJSON *node, fem_stat
     return fem_fail_prefix(status == FEM_IO ? FEM_BAD_INPUT : status, "%s", where);
 }
 
-// ---- keys in words
-// ------------------------------------------------------------------------------------------------------
+// ---- keys in words --------------------------------------------------------------------------------------------
 
 void key_range_text(const scene_key *key, char *text, size_t size) {
     bool integer = key->type == KEY_INTEGER;
@@ -130,8 +128,7 @@ static fem_status wrong_type(const scene_reader *reader, const cJSON *node, cons
     return reader_fail(reader, node, "is %s, expected %s", json_kind(node), expectation(key, text, sizeof text));
 }
 
-// ---- values
-// ----------------------------------------------------------------------------------------------------------------
+// ---- values ---------------------------------------------------------------------------------------------------
 
 static fem_status check_number(const scene_reader *reader, const cJSON *node, const scene_key *key) {
     double x = node->valuedouble;
@@ -334,8 +331,7 @@ static void set_default(const scene_key *key, void *out) {
     }
 }
 
-// ---- objects
-// ----------------------------------------------------------------------------------------------------------------
+// ---- objects --------------------------------------------------------------------------------------------------
 
 static const scene_key *find_key(const scene_table *table, const char *name) {
     for (int i = 0; i < table->count; i++)

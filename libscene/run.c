@@ -55,8 +55,7 @@ done:
     return status;
 }
 
-// ---- trouble
-// ----------------------------------------------------------------------------------------------------------
+// ---- trouble --------------------------------------------------------------------------------------------------
 
 // The vertex that went first: not a number, or the largest displacement.
 static int worst_vertex(const simulation *sim, const double *u) {
@@ -253,8 +252,7 @@ void scene_result_destroy(scene_result *result) {
     *result = (scene_result){0};
 }
 
-// ---- without running
-// --------------------------------------------------------------------------------------------------------
+// ---- without running ------------------------------------------------------------------------------------------
 
 // Bytes of a run: mesh and matrices by their sizes, the factor by CHOLMOD's own analysis, frames' rows left out.
 static double estimate_bytes(const fem_mesh *mesh, const fem_sparse *K, double factor_bytes) {

@@ -187,8 +187,7 @@ fem_status scene_precompute(const scene *s, const fem_progress *progress, scene_
 // A ParaView collection: `count` files (names relative to the .pvd) and their times.
 fem_status scene_pvd_write(const char *path, int count, const double *times, const char *const *files);
 
-// ---- the description of the format, from the tables that the loader reads by
-// ------------------------------------------
+// ---- the description of the format, from the tables that the loader reads by ----------------------------------
 
 // JSON Schema (2020-12) of scene files. Caller frees.
 fem_status scene_schema(char **text);

@@ -158,6 +158,12 @@ static void test_dense(void **state) {
     }
     printf("  worst error %.1e\n", worst);
     assert_true(worst < 1e-13);
+    for (int i = 0; i < N; i++) y[i] = 7; // the product with a matrix without columns, or rows, is zero
+    dense_gemv_set(N, 0, 1, A, x, y);
+    assert_true(dense_norm(N, y) == 0);
+    for (int i = 0; i < N; i++) y[i] = 7;
+    dense_gemv_t_set(0, N, 1, A, x, y);
+    assert_true(dense_norm(N, y) == 0);
     A[3 * N + 3] = -1;
     assert_fails(dense_cholesky(N, A), FEM_INDEFINITE, "not positive definite");
 }

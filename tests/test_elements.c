@@ -401,6 +401,8 @@ static void test_min_jacobian(void **state) {
         for (int i = 0; i < 3; i++) s.u[3 * s.mesh.elements[0] + i] = 3;
         assert_true(fem_body_min_jacobian(s.body, s.u, &element) < 0);
         assert_true(element >= 0);
+        s.u[3 * s.mesh.elements[0]] = NAN; // is not lost behind the elements that follow
+        assert_true(isnan(fem_body_min_jacobian(s.body, s.u, &element)));
         free_sample(&s);
     }
 }

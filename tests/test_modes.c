@@ -215,6 +215,20 @@ static void test_failures(void **state) {
     free_problem(&p);
 }
 
+// more vectors than ARPACK can count are refused before anything is allocated for them
+static void test_too_many(void **state) {
+    (void)state;
+    sample p;
+    make_box(&p, FEM_H8, 4000, 1, 1, FEM_MASS_LUMPED);
+    modes_problem         problem = view(&p);
+    modes_basis           basis = {0};
+    modes_lanczos_options options = modes_lanczos_default_options();
+    options.count = 30000;
+    assert_fails(modes_lanczos(&problem, &options, NULL, &basis, NULL), FEM_BAD_INPUT, "expected at most 40000");
+    assert_null(basis.U);
+    free_problem(&p);
+}
+
 // a refused allocation anywhere is reported and leaves nothing behind
 static void test_allocation_failure(void **state) {
     (void)state;
@@ -246,9 +260,10 @@ static void test_allocation_failure(void **state) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_against_dense), cmocka_unit_test(test_two_components),
-        cmocka_unit_test(test_all_modes),     cmocka_unit_test(test_rigid),
-        cmocka_unit_test(test_failures),      cmocka_unit_test(test_allocation_failure),
+        cmocka_unit_test(test_against_dense),      cmocka_unit_test(test_two_components),
+        cmocka_unit_test(test_all_modes),          cmocka_unit_test(test_rigid),
+        cmocka_unit_test(test_failures),           cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_allocation_failure),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }

@@ -4,6 +4,7 @@
 
 #include <cjson/cJSON.h>
 #include <math.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -187,6 +188,12 @@ static void test_info(void **state) {
         assert_true(fabs(number(json, "mass") - 4000) < 1e-9);
         cJSON_Delete(json);
     }
+    char packed[512], command[1024];
+    snprintf(packed, sizeof packed, "%s", test_temporary("ball.json.gz"));
+    snprintf(command, sizeof command, "gzip -c scenes/ball.json > '%s'", packed);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(limber("info '%s'", packed), 0);
+    assert_says(result.out, "scene ball");
     assert_int_equal(limber("info --machine"), 0);
     assert_says(result.out, "openblas");
     assert_int_equal(limber("info --machine --json"), 0);
@@ -277,6 +284,84 @@ static void test_evaluate_mistakes(void **state) {
     printf("%zu mistakes, %zu bad files\n", sizeof mistakes / sizeof *mistakes, sizeof files / sizeof *files);
 }
 
+// What a file says counts, even when it says what limber would have assumed; a material that no element has is not
+// asked for anything.
+static void test_own_materials(void **state) {
+    (void)state;
+    static const char shape[] =
+        "*VERTICES\n4 3 0 0\n1 0 0 0\n2 1 0 0\n3 0 1 0\n4 0 0 1\n*ELEMENTS\nTET\n1 4 0\n1 1 2 3 4\n";
+    char text[512], path[512];
+    snprintf(text, sizeof text, "%s*MATERIAL default\nENU, 1000, 1e6, 0.3\n*REGION\nallElements, default\n", shape);
+    snprintf(path, sizeof path, "%s", test_write("said.veg", text));
+    assert_int_equal(limber("info '%s'", path), 0);
+    assert_says(result.out, "material      default: stvk, density 1000 kg/m^3, young 1e+06 Pa, poisson 0.3");
+    assert_int_equal(limber("modes '%s' --count 1", path), 0);
+    assert_int_equal(limber("evaluate '%s' -u sin:0.01", path), 0);
+
+    snprintf(text, sizeof text,
+             "%s*MATERIAL unused\nENU, 1000, 1e9, 0.45\n*MATERIAL rubber\nMOONEYRIVLIN, 1000, 1e4, 2e4, 3e4\n"
+             "*REGION\nallElements, rubber\n",
+             shape);
+    snprintf(path, sizeof path, "%s", test_write("rubber.veg", text));
+    assert_int_equal(limber("evaluate '%s' --material mooney-rivlin -u sin:0.01 --json", path), 0);
+    cJSON *json = parse_output();
+    double chosen = number(json, "energy");
+    cJSON_Delete(json);
+    assert_int_equal(limber("evaluate '%s' -u sin:0.01 --json", path), 0);
+    json = parse_output();
+    printf("energy %.12g J, with the kind named %.12g J\n", number(json, "energy"), chosen);
+    assert_true(chosen > 0 && number(json, "energy") == chosen);
+    cJSON_Delete(json);
+    assert_int_equal(limber("evaluate '%s' --young 1e6 -u sin:0.01", path), 2); // of use to the unused one only
+    assert_says(result.err, "--young has no meaning for this material");
+
+    // a file that says nothing of materials, in a scene that does not either
+    test_write("mute.node", "4 3 0 0\n1 0 0 0\n2 1 0 0\n3 0 1 0\n4 0 0 1\n");
+    test_write("mute.ele", "1 4 0\n1 1 2 3 4\n");
+    const char *silent = test_write("mute.json", "{\"limber\": 1, \"parts\": {\"a\": {\"mesh\": \"mute.node\"}},\n"
+                                                 " \"objects\": [{\"part\": \"a\"}]}\n");
+    assert_int_equal(limber("check '%s'", silent), 2);
+    assert_says(result.err, "mute.json:1: parts.a: the key \"material\" is missing");
+}
+
+// Output that cannot be written is a failure, whatever was computed.
+static void test_full_disk(void **state) {
+    (void)state;
+    char path[512], command[2048];
+    if (access("/dev/full", W_OK) != 0) {
+        printf("skipped: no /dev/full\n");
+        return;
+    }
+    snprintf(path, sizeof path, "%s", test_write("cube.veg", cube_h8));
+    static const char *const forms[] = {"info '%s'", "info '%s' --json", "evaluate '%s' -u sin:0",
+                                        "modes '%s' -n 1 -q"};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        char arguments[1024];
+        snprintf(arguments, sizeof arguments, forms[i], path);
+        snprintf(command, sizeof command, "'%s' %s > /dev/full 2> /dev/null", getenv("LIMBER_PROGRAM"), arguments);
+        int status = system(command);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+    }
+}
+
+// A process that may use one core only starts no second thread.
+static void test_affinity(void **state) {
+    (void)state;
+    cpu_set_t before, one;
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    CPU_ZERO(&one);
+    for (size_t i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++)
+        if (CPU_ISSET(i, &before)) CPU_SET(i, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    int code = limber("info --machine --json");
+    sched_setaffinity(0, sizeof before, &before);
+    assert_int_equal(code, 0);
+    cJSON *json = parse_output();
+    printf("%g cores, %g threads on one of them\n", number(json, "cores"), number(json, "threads"));
+    assert_true(number(json, "threads") == 1);
+    cJSON_Delete(json);
+}
+
 // modes has the fixed keys in the fixed order; a free body has no rigid mode among its answers; four times the Young's
 // modulus doubles the frequencies; holding vertices counts their degrees of freedom out.
 static void test_modes(void **state) {
@@ -319,12 +404,13 @@ static void test_modes(void **state) {
 // convert keeps what the format can hold and names what it cannot.
 static void test_convert(void **state) {
     (void)state;
-    char veg[512], vtu[512], obj[512], back[512], node[512];
+    char veg[512], vtu[512], obj[512], back[512], node[512], back_obj[512];
     snprintf(veg, sizeof veg, "%s", test_write("cube.veg", cube_t4));
     snprintf(vtu, sizeof vtu, "%s", test_temporary("cube.vtu"));
     snprintf(back, sizeof back, "%s", test_temporary("back.veg.gz"));
     snprintf(obj, sizeof obj, "%s", test_temporary("cube.obj"));
     snprintf(node, sizeof node, "%s", test_temporary("cube.node"));
+    snprintf(back_obj, sizeof back_obj, "%s", test_temporary("back.obj"));
     assert_int_equal(limber("convert '%s' '%s'", veg, vtu), 0);
     assert_int_equal(limber("convert '%s' '%s'", vtu, back), 0);
     assert_int_equal(limber("info '%s' --json", back), 0);
@@ -341,6 +427,17 @@ static void test_convert(void **state) {
     assert_int_equal(limber("modes '%s' --count 1 --young 1e5 --poisson 0.25 --density 500", node), 0);
     assert_int_equal(limber("convert '%s' '%s'", veg, obj), 0);
     assert_says(result.err, "lost: everything inside");
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(limber("convert '%s' '%s' --json", i == 0 ? veg : obj, i == 0 ? node : back_obj), 0);
+        assert_string_equal(result.err, "");
+        json = parse_output();
+        assert_keys(json, i == 0 ? "file vertices elements lost" : "file vertices triangles lost");
+        assert_true(number(json, "vertices") == 8);
+        assert_int_equal(length(json, "lost"), i == 0 ? 1 : 0);
+        cJSON_Delete(json);
+    }
+    assert_int_equal(limber("convert '%s' '%s/no/such/folder.veg' --json", veg, veg), 1);
+    assert_string_equal(result.out, "");
     assert_int_equal(limber("convert '%s' '%s'", obj, vtu), 2);
 }
 
@@ -426,6 +523,8 @@ static void test_static_scene(void **state) {
     assert_int_equal(limber("info '%s'", path), 0);
     assert_says(result.out, "part beam");
     assert_int_equal(limber("check '%s'", path), 0);
+    assert_int_equal(limber("run '%s' --frames 3", path), 2);
+    assert_says(result.err, "--frames has no meaning for a static scene");
 }
 
 // Ctrl-C ends a run with 1, and the frames that were done are complete: every file that the .pvd lists can be read.
@@ -464,9 +563,11 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_help),          cmocka_unit_test(test_usage_mistakes),
         cmocka_unit_test(test_bad_files),     cmocka_unit_test(test_info),
         cmocka_unit_test(test_evaluate),      cmocka_unit_test(test_evaluate_mistakes),
-        cmocka_unit_test(test_modes),         cmocka_unit_test(test_convert),
-        cmocka_unit_test(test_json_is_valid), cmocka_unit_test(test_same_numbers),
-        cmocka_unit_test(test_static_scene),  cmocka_unit_test(test_interrupt),
+        cmocka_unit_test(test_own_materials), cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_affinity),      cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_convert),       cmocka_unit_test(test_json_is_valid),
+        cmocka_unit_test(test_same_numbers),  cmocka_unit_test(test_static_scene),
+        cmocka_unit_test(test_interrupt),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }

@@ -397,7 +397,7 @@ static bool valid_number(const cJSON *schema, double x) {
 
 // The only pattern in the schema: names of letters, digits, _ and -, and whatever lies beyond ASCII.
 static bool valid_name(const cJSON *rule, const char *name) {
-    size_t length = strlen(name);
+    double length = (double)strlen(name);
     assert_string_equal(get(rule, "pattern")->valuestring, "^[A-Za-z0-9_\\-\\u0080-\\uffff]+$");
     for (const char *c = name; *c; c++)
         if ((unsigned char)*c < 0x80 && !strchr("_-", *c) && !isalnum((unsigned char)*c)) return false;
