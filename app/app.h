@@ -19,9 +19,9 @@ typedef struct app_command {
     int (*run)(int argc, char **argv); // argv[0] is the command's name; returns an exit code
 } app_command;
 
-extern const app_command command_run, command_check;      // scenes
-extern const app_command command_info, command_convert;   // meshes
-extern const app_command command_modes, command_evaluate; // the gauges of the numerics
+extern const app_command command_run, command_check, command_precompute; // scenes
+extern const app_command command_info, command_convert;                  // meshes
+extern const app_command command_modes, command_evaluate;                // the gauges of the numerics
 
 // ---- options ----------------------------------------------------------------------------------------------------
 
@@ -139,5 +139,11 @@ void app_json_bool(app_json *json, const char *key, bool value);
 void app_json_numbers(app_json *json, const char *key, int count, const double *values);
 // Ends all levels and the line, and flushes. Returns APP_DONE, or APP_FAILED (after a message) when writing failed.
 int app_json_finish(app_json *json);
+
+// ---- scenes (cache.c) ---------------------------------------------------------------------------------------------
+
+// The folder that is meant: the given one, else $LIMBER_CACHE, $XDG_CACHE_HOME/limber or ~/.cache/limber; NULL without.
+const char *app_cache_folder(const char *given, char *buffer, size_t size);
+void        app_print_notes(const char *notes); // lines of text, or NULL, to standard error
 
 #endif

@@ -6,7 +6,7 @@ static int print_json(const scene *s, const scene_summary *a) {
     app_json_begin(&json, stdout);
     app_json_object(&json, NULL);
     app_json_text(&json, "scene", s->path);
-    app_json_text(&json, "method", s->method == SCENE_STATIC ? "static" : "full");
+    app_json_text(&json, "method", scene_method_name(s->method));
     app_json_integer(&json, "vertices", a->vertices);
     app_json_integer(&json, "elements", a->elements);
     app_json_integer(&json, "regions", a->regions);

@@ -227,15 +227,13 @@ done:
     return status;
 }
 
-static const char *method_name(const scene *s) { return s->method == SCENE_STATIC ? "static" : "full"; }
-
 static int json_scene(const scene *s, const fem_quality *qualities) {
     app_json json;
     app_json_begin(&json, stdout);
     app_json_object(&json, NULL);
     app_json_text(&json, "scene", s->name);
     app_json_text(&json, "title", s->title ? s->title : "");
-    app_json_text(&json, "method", method_name(s));
+    app_json_text(&json, "method", scene_method_name(s->method));
     app_json_integer(&json, "frames", s->frames);
     app_json_numbers(&json, "gravity", 3, s->gravity);
     app_json_integer(&json, "actions", s->action_count);
@@ -254,8 +252,9 @@ static int json_scene(const scene *s, const fem_quality *qualities) {
 
 static void print_scene(const scene *s, const fem_quality *qualities) {
     printf("%s: scene %s%s%s\n", s->path, s->name, s->title ? ", " : "", s->title ? s->title : "");
-    printf("method        %s", method_name(s));
-    if (s->method == SCENE_FULL) printf(", %d frames of 1/%g s, %d steps each", s->frames, s->rate, s->steps_per_frame);
+    printf("method        %s", scene_method_name(s->method));
+    if (s->method != SCENE_STATIC)
+        printf(", %d frames of 1/%g s, %d steps each", s->frames, s->rate, s->steps_per_frame);
     printf("\ngravity       %g %g %g m/s^2\n", s->gravity[0], s->gravity[1], s->gravity[2]);
     printf("actions       %d\nprobes        %d\nobject        part %s\n", s->action_count, s->probe_count,
            s->parts[s->object].name);

@@ -1,5 +1,6 @@
-// `limber modes`: a basis of a mesh: its lowest vibration modes (one of the two gauges with which the numerics are compared
-// with other programs), or Krylov modes, derivatives, sketches, condensed to what is asked for; and its quality.
+// `limber modes`: a basis of a mesh: its lowest vibration modes (one of the two gauges with which the numerics are
+// compared with other programs), or Krylov modes, derivatives, sketches, condensed to what is asked for; and its
+// quality.
 #include "app/modes_options.h"
 
 #include <math.h>
@@ -80,8 +81,8 @@ done:
 }
 
 // Static shapes under the loads, then what is kept of them.
-static fem_status sketch(const workpiece *w, const settings *s, const modes_recipe *recipe, const fem_progress *progress,
-                         findings *found) {
+static fem_status sketch(const workpiece *w, const settings *s, const modes_recipe *recipe,
+                         const fem_progress *progress, findings *found) {
     fem_status     status = FEM_OK;
     int            count = s->modes.loads.count;
     size_t         n = 3 * (size_t)w->mesh->vertex_count;
@@ -149,17 +150,19 @@ static fem_status write_matrices(const workpiece *w, const char *prefix) {
     fem_file  *file = NULL;
     char       path[1024];
     int        written = snprintf(path, sizeof path, "%s_K.mtx", prefix);
-    if (written < 0 || (size_t)written + 8 > sizeof path) return fem_fail(FEM_BAD_INPUT, "--matrices: the name is too long");
+    if (written < 0 || (size_t)written + 8 > sizeof path)
+        return fem_fail(FEM_BAD_INPUT, "--matrices: the name is too long");
     FEM_TRY(fem_sparse_write(&w->K, path));
     snprintf(path, sizeof path, "%s_M.mtx", prefix);
     FEM_TRY(fem_sparse_write(&w->M, path));
     snprintf(path, sizeof path, "%s_dofs.csv", prefix);
     FEM_TRY(fem_file_create(&file, path));
-    fem_file_print(file, "row,vertex,axis,fixed,x,y,z\n"); // rows from 1, as Matrix Market counts; vertices as the mesh file
+    fem_file_print(file,
+                   "row,vertex,axis,fixed,x,y,z\n"); // rows from 1, as Matrix Market counts; vertices as the mesh file
     for (int i = 0; i < 3 * w->mesh->vertex_count; i++) {
         const double *x = w->mesh->vertices + 3 * (size_t)(i / 3);
-        fem_file_print(file, "%d,%d,%c,%d,%.17g,%.17g,%.17g\n", i + 1, i / 3 + w->mesh->file_base, "xyz"[i % 3], w->fixed[i],
-                       x[0], x[1], x[2]);
+        fem_file_print(file, "%d,%d,%c,%d,%.17g,%.17g,%.17g\n", i + 1, i / 3 + w->mesh->file_base, "xyz"[i % 3],
+                       w -> fixed[i], x[0], x[1], x[2]);
     }
     FEM_TRY(fem_file_commit(file));
 done:
@@ -253,19 +256,22 @@ static int check_settings(const settings *s) {
         bool known = false;
         for (int k = 0; k < 4; k++) known = known || ends_with(s->write.items[i], endings[k]);
         if (!known)
-            return app_usage_error(&command_modes, "--write is \"%s\", expected a name that ends in .vtu, .npy, .mtx or .basis",
+            return app_usage_error(&command_modes,
+                                   "--write is \"%s\", expected a name that ends in .vtu, .npy, .mtx or .basis",
                                    s->write.items[i]);
     }
     return APP_DONE;
 }
 
 static int run(int argc, char **argv) {
-    settings         s = {.material = app_material_none(), .body = fem_body_default_options(), .modes = modes_settings_default()};
+    settings s = {
+        .material = app_material_none(), .body = fem_body_default_options(), .modes = modes_settings_default()};
     modes_settings  *m = &s.modes;
     const app_option options[] = {
         {"--count", "-n", APP_INT, &m->count, 1, 1e9, "K", "number of modes, without the rigid ones"},
         {"--method", NULL, APP_TEXT, &m->method, 0, 0, "NAME",
-         "lanczos (the default): vibration modes; krylov: inertia modes, many times faster; sketch: shapes under loads"},
+         "lanczos (the default): vibration modes; krylov: inertia modes, many times faster; sketch: shapes under "
+         "loads"},
         {"--fix", NULL, APP_TEXT, &m->fix, 0, 0, "FILE|set:NAME",
          "held vertices: numbers as the mesh file counts them, or a vertex set of the mesh; default: a free body"},
         {"--young", NULL, APP_NUMBER, &s.material.young, 0, 0, "E",
@@ -275,22 +281,31 @@ static int run(int argc, char **argv) {
         {"--density", NULL, APP_NUMBER, &s.material.density, 0, 0, "RHO", "kg/m^3; default: the mesh file's own"},
         {"--mass", NULL, APP_TEXT, &s.mass, 0, 0, "KIND", "consistent (the default) or lumped"},
         {"--quadrature", NULL, APP_INT, &s.body.quadrature, 2, 3, "2|3", "H8: Gauss points per direction; default 2"},
-        {"--derivatives", NULL, APP_INT, &m->derivatives, 0, 3, "N", "derivatives of the linear modes up to this order; default 0"},
+        {"--derivatives", NULL, APP_INT, &m->derivatives, 0, 3, "N",
+         "derivatives of the linear modes up to this order; default 0"},
         {"--linear", NULL, APP_INT, &m->linear, 1, 1e6, "N", "linear modes that these are derivatives of; default 12"},
-        {"--kind", NULL, APP_TEXT, &m->kind, 0, 0, "NAME", "of derivatives: modal (with lanczos), inertia (with krylov), tangent"},
+        {"--kind", NULL, APP_TEXT, &m->kind, 0, 0, "NAME",
+         "of derivatives: modal (with lanczos), inertia (with krylov), tangent"},
         {"--condense", NULL, APP_TEXT, &m->condense, 0, 0, "NAME",
          "modes and derivatives to K columns: pca (the default), randomized, projection"},
-        {"--energy", NULL, APP_NUMBER, &m->energy, 1e-6, 1, "F", "fewer than K columns where these keep the fraction F"},
+        {"--energy", NULL, APP_NUMBER, &m->energy, 1e-6, 1, "F",
+         "fewer than K columns where these keep the fraction F"},
         {"--seeds", NULL, APP_TEXT, &m->seeds, 0, 0, "LIST", "krylov: rigid, quadratic, random, or of x,y,z,rx,ry,rz"},
-        {"--interface", NULL, APP_LIST, &m->interfaces, 0, 0, "SET", "krylov: the responses to six wrenches on this vertex set too"},
-        {"--orthogonalise", NULL, APP_TEXT, &m->orthogonalise, 0, 0, "NAME", "krylov: block (the default), mgs, rmgs (over a sample)"},
+        {"--interface", NULL, APP_LIST, &m->interfaces, 0, 0, "SET",
+         "krylov: the responses to six wrenches on this vertex set too"},
+        {"--orthogonalise", NULL, APP_TEXT, &m->orthogonalise, 0, 0, "NAME",
+         "krylov: block (the default), mgs, rmgs (over a sample)"},
         {"--threshold", NULL, APP_NUMBER, &m->threshold, 0, 1, "C", "rmgs: cosines below are left; default 0.001"},
         {"--samples", NULL, APP_INT, &m->samples, 0, 1e9, "N", "rmgs: vertices in the sample; default: chosen by size"},
         {"--border", NULL, APP_TEXT, &m->border, 0, 0, "NAME", "free bodies: mass (the default) or plain"},
-        {"--inverse", NULL, APP_TEXT, &m->inverse, 0, 0, "NAME", "factor, amg (multigrid), or automatic by size (the default)"},
-        {"--load", NULL, APP_LIST, &m->loads, 0, 0, "WHERE:fx,fy,fz", "sketch: a vertex set or number, and a force in N"},
-        {"--write", NULL, APP_LIST, &s.write, 0, 0, "FILE", "the modes as .vtu, .npy, .mtx (rows: dofs) or .basis (for scenes)"},
-        {"--matrices", NULL, APP_TEXT, &s.matrices, 0, 0, "PREFIX", "PREFIX_K.mtx, PREFIX_M.mtx, and their rows' meaning in PREFIX_dofs.csv"},
+        {"--inverse", NULL, APP_TEXT, &m->inverse, 0, 0, "NAME",
+         "factor, amg (multigrid), or automatic by size (the default)"},
+        {"--load", NULL, APP_LIST, &m->loads, 0, 0, "WHERE:fx,fy,fz",
+         "sketch: a vertex set or number, and a force in N"},
+        {"--write", NULL, APP_LIST, &s.write, 0, 0, "FILE",
+         "the modes as .vtu, .npy, .mtx (rows: dofs) or .basis (for scenes)"},
+        {"--matrices", NULL, APP_TEXT, &s.matrices, 0, 0, "PREFIX",
+         "PREFIX_K.mtx, PREFIX_M.mtx, and their rows' meaning in PREFIX_dofs.csv"},
         {"--threads", NULL, APP_INT, &s.threads, 0, 256, "N", "default: one per core"},
         {"--quiet", "-q", APP_FLAG, &s.quiet, 0, 0, NULL, "no progress"},
         {"--json", NULL, APP_FLAG, &s.json, 0, 0, NULL, "one JSON object on standard output"},

@@ -4,11 +4,26 @@
 #include <math.h>
 #include <string.h>
 
-static const char *method_name(const scene *s) { return s->method == SCENE_STATIC ? "static" : "full"; }
-
 static void put_probes(app_json *json, const scene *s, const scene_result *r) {
     app_json_object(json, "probes");
     for (int i = 0; i < r->probe_count; i++) app_json_numbers(json, s->probes[i].name, 3, r->probes + 3 * i);
+    app_json_end(json);
+}
+
+static void put_reduced(app_json *json, const scene *s, const scene_result *r) {
+    app_json_object(json, "reduced");
+    app_json_integer(json, "modes", r->modes);
+    app_json_bool(json, "cached", r->cached);
+    app_json_number(json, "seconds_modes", r->seconds_modes);
+    app_json_number(json, "seconds_forces", r->seconds_forces);
+    app_json_number(json, "microseconds_step", r->steps > 0 ? 1e6 * r->step.seconds_step / r->steps : NAN);
+    app_json_number(json, "microseconds_force", r->steps > 0 ? 1e6 * r->step.seconds_force / r->steps : NAN);
+    app_json_number(json, "microseconds_solve", r->steps > 0 ? 1e6 * r->step.seconds_solve / r->steps : NAN);
+    if (s->obstacle_count > 0) {
+        app_json_number(json, "microseconds_contact", r->steps > 0 ? 1e6 * r->step.seconds_contact / r->steps : NAN);
+        app_json_integer(json, "contacts", r->contact.total_contacts);
+        app_json_number(json, "depth", r->contact.depth);
+    }
     app_json_end(json);
 }
 
@@ -17,7 +32,7 @@ static int print_json(const scene *s, const scene_result *r, const char *folder)
     app_json_begin(&json, stdout);
     app_json_object(&json, NULL);
     app_json_text(&json, "scene", s->path);
-    app_json_text(&json, "method", method_name(s));
+    app_json_text(&json, "method", scene_method_name(s->method));
     app_json_text(&json, "folder", folder);
     app_json_number(&json, "max_displacement", r->max_displacement);
     app_json_integer(&json, "max_vertex", r->max_vertex + s->parts[s->object].mesh.file_base);
@@ -26,7 +41,7 @@ static int print_json(const scene *s, const scene_result *r, const char *folder)
     app_json_number(&json, "residual", r->solver.residual);
     if (s->method == SCENE_STATIC) app_json_integer(&json, "load_steps", r->solver.load_steps);
     app_json_integer(&json, "frames", r->frames);
-    if (s->method == SCENE_FULL) {
+    if (s->method != SCENE_STATIC) {
         app_json_integer(&json, "steps", r->steps);
         app_json_number(&json, "time", r->time);
         app_json_number(&json, "real_time_ratio", r->seconds > 0 ? r->time / r->seconds : NAN);
@@ -36,8 +51,10 @@ static int print_json(const scene *s, const scene_result *r, const char *folder)
     app_json_number(&json, "strain", r->energies.strain);
     app_json_number(&json, "load", r->energies.load);
     app_json_end(&json);
+    if (s->method == SCENE_REDUCED) put_reduced(&json, s, r);
     app_json_object(&json, "seconds");
     app_json_number(&json, "all", r->seconds);
+    app_json_number(&json, "prepare", r->seconds_prepare);
     app_json_number(&json, "assemble", r->solver.seconds_assemble);
     app_json_number(&json, "factorise", r->solver.seconds_factorise);
     app_json_number(&json, "solve", r->solver.seconds_solve);
@@ -52,6 +69,10 @@ static void print_text(FILE *out, const scene *s, const scene_result *r, const c
     else
         fprintf(out, "%d frames, %.4g s simulated in %.2f s (%.3g of real time)\n", r->frames, r->time, r->seconds,
                 r->seconds > 0 ? r->time / r->seconds : 0);
+    if (s->method == SCENE_REDUCED)
+        fprintf(out, "%d modes%s, %.3g us a step (%.3g steps/s)\n", r->modes, r->cached ? " from the cache" : "",
+                r->steps > 0 ? 1e6 * r->step.seconds_step / r->steps : 0,
+                r->step.seconds_step > 0 ? r->steps / r->step.seconds_step : 0);
     fprintf(out, "largest displacement %.6g m at vertex %d\n", r->max_displacement,
             r->max_vertex + s->parts[s->object].mesh.file_base);
     for (int i = 0; i < r->probe_count; i++)
@@ -64,14 +85,17 @@ static void print_text(FILE *out, const scene *s, const scene_result *r, const c
 }
 
 static int run(int argc, char **argv) {
-    const char      *folder = NULL;
+    const char      *folder = NULL, *cache = NULL;
     int              frames = 0, threads = 0, exit_code = APP_DONE;
-    bool             quiet = false, json = false;
+    bool             quiet = false, json = false, no_cache = false;
     app_list         overrides = {0};
     const app_option options[] = {
         {"--output", "-o", APP_TEXT, &folder, 0, 0, "DIR", "folder for the results; default: out/SCENE"},
         {"--frames", "-n", APP_INT, &frames, 1, 1000000, "N", "number of frames; default: the scene's own"},
         {"--threads", NULL, APP_INT, &threads, 0, 256, "N", "default: one per core"},
+        {"--cache", NULL, APP_TEXT, &cache, 0, 0, "DIR",
+         "where reduced models are kept; default: $LIMBER_CACHE or ~/.cache/limber"},
+        {"--no-cache", NULL, APP_FLAG, &no_cache, 0, 0, NULL, "neither read nor keep reduced models"},
         {"--set", NULL, APP_LIST, &overrides, 0, 0, "KEY=VALUE", "overrides the scene, for example solver.step=0.005"},
         {"--quiet", "-q", APP_FLAG, &quiet, 0, 0, NULL, "no progress, no summary"},
         {"--json", NULL, APP_FLAG, &json, 0, 0, NULL, "one JSON object on standard output"},
@@ -85,7 +109,7 @@ static int run(int argc, char **argv) {
     scene       *s = NULL;
     scene_result result = {0};
     bool         loaded = false;
-    char         usual[512];
+    char         usual[512], usual_cache[512];
     app_progress progress = {0};
     FEM_TRY(scene_load(&s, words.items[0], overrides.count, overrides.items));
     if (frames > 0 && s->method == SCENE_STATIC) {
@@ -93,9 +117,10 @@ static int run(int argc, char **argv) {
         goto done;
     }
     loaded = true;
+    if (!no_cache) FEM_TRY(scene_set_cache(s, app_cache_folder(cache, usual_cache, sizeof usual_cache)));
     snprintf(usual, sizeof usual, "out/%s", s->name);
     if (!folder) folder = usual;
-    bool dynamic = s->method == SCENE_FULL;
+    bool dynamic = s->method != SCENE_STATIC;
     app_progress_begin(&progress, quiet, dynamic ? "frames" : NULL, (frames > 0 ? frames : s->frames) - 1);
     FEM_TRY(scene_run(s, folder, frames, &progress.callback, &result));
     app_progress_end(&progress);
@@ -105,6 +130,7 @@ static int run(int argc, char **argv) {
         print_text(stdout, s, &result, folder);
 done:
     app_progress_end(&progress);
+    app_print_notes(result.notes);
     if (status != FEM_OK) {
         exit_code = loaded ? app_fail_output(status) : app_fail(status);
         if (result.frames > 0) app_note("the first %d frames are in %s", result.frames, folder);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static const app_command *const commands[] = {&command_run,     &command_check, &command_info,
+static const app_command *const commands[] = {&command_run,     &command_check, &command_precompute, &command_info,
                                               &command_convert, &command_modes, &command_evaluate};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

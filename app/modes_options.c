@@ -44,10 +44,11 @@ static int read_seeds(const char *text, unsigned *seeds) {
         size_t length = strcspn(text, ","), i = 0, count = sizeof known / sizeof *known;
         while (i < count && !(strlen(known[i].name) == length && memcmp(known[i].name, text, length) == 0)) i++;
         if (i == count)
-            return app_usage_error(&command_modes,
-                                   "--seeds: \"%.*s\" is unknown, expected automatic, rigid, quadratic, random, or of x, y, "
-                                   "z, rx, ry, rz, with commas between",
-                                   (int)length, text);
+            return app_usage_error(
+                &command_modes,
+                "--seeds: \"%.*s\" is unknown, expected automatic, rigid, quadratic, random, or of x, y, "
+                "z, rx, ry, rz, with commas between",
+                (int)length, text);
         *seeds |= known[i].bits;
         text += length + (text[length] == ',');
     }
@@ -147,8 +148,9 @@ fem_status modes_read_load(const fem_mesh *mesh, const char *load, double *force
         return FEM_OK;
     }
     if (*end || vertex < 0 || vertex >= mesh->vertex_count)
-        return fem_fail(FEM_BAD_INPUT, "--load: \"%s\" is neither a vertex set of the mesh nor a vertex number (%d to %d)",
-                        name, mesh->file_base, mesh->vertex_count - 1 + mesh->file_base);
+        return fem_fail(FEM_BAD_INPUT,
+                        "--load: \"%s\" is neither a vertex set of the mesh nor a vertex number (%d to %d)", name,
+                        mesh->file_base, mesh->vertex_count - 1 + mesh->file_base);
     solver_add_vertex_force(1, (int[]){(int)vertex}, total, force);
     return FEM_OK;
 }

@@ -21,7 +21,8 @@ fem_status modes_recipe_check(const modes_recipe *r) {
                         r->derivatives, most);
     if (r->derivatives > 0 && r->kind == MODES_DERIVATIVE_TANGENT && r->method != MODES_LANCZOS)
         return fem_fail(FEM_BAD_INPUT, "tangent derivatives are those of vibration modes, expected Lanczos modes");
-    if (r->derivatives > 0 && r->linear < 1) return fem_fail(FEM_BAD_INPUT, "modes.linear is %d, expected > 0", r->linear);
+    if (r->derivatives > 0 && r->linear < 1)
+        return fem_fail(FEM_BAD_INPUT, "modes.linear is %d, expected > 0", r->linear);
     if (!(r->energy > 0 && r->energy <= 1))
         return fem_fail(FEM_BAD_INPUT, "modes.energy is %g, expected > 0 and <= 1", r->energy);
     return FEM_OK;
@@ -124,11 +125,11 @@ done:
 
 fem_status modes_build_sketch(const modes_problem *problem, int count, const double *shapes, const modes_recipe *recipe,
                               modes_basis *basis) {
-    fem_status  status = FEM_OK;
-    int         n = 3 * problem->mesh->vertex_count, *chosen = NULL, chosen_count = 0;
-    double      largest = 0;
-    double     *kept = fem_alloc((size_t)n * (size_t)count, sizeof *kept), *Mx = fem_alloc((size_t)n, sizeof *Mx);
-    modes_pool  pool = {0};
+    fem_status status = FEM_OK;
+    int        n = 3 * problem->mesh->vertex_count, *chosen = NULL, chosen_count = 0;
+    double     largest = 0;
+    double    *kept = fem_alloc((size_t)n * (size_t)count, sizeof *kept), *Mx = fem_alloc((size_t)n, sizeof *Mx);
+    modes_pool pool = {0};
     if (!kept || !Mx) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for %d shapes", count);
         goto done;
@@ -137,7 +138,8 @@ fem_status modes_build_sketch(const modes_problem *problem, int count, const dou
         fem_sparse_multiply(problem->M, 1, shapes + (size_t)j * (size_t)n, Mx);
         largest = fmax(largest, sqrt(fmax(0, dense_dot(n, shapes + (size_t)j * (size_t)n, Mx))));
     }
-    FEM_TRY(modes_select(problem->M, n, count, shapes, MODES_SELECT_FARTHEST, 1e-3 * largest, 0, &chosen, &chosen_count));
+    FEM_TRY(
+        modes_select(problem->M, n, count, shapes, MODES_SELECT_FARTHEST, 1e-3 * largest, 0, &chosen, &chosen_count));
     for (int j = 0; j < chosen_count; j++)
         memcpy(kept + (size_t)j * (size_t)n, shapes + (size_t)chosen[j] * (size_t)n, (size_t)n * sizeof *kept);
     if (chosen_count == 0) {

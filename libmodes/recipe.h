@@ -8,27 +8,27 @@
 typedef enum modes_method { MODES_KRYLOV, MODES_LANCZOS } modes_method;
 
 typedef struct modes_recipe {
-    modes_method           method;      // inertia modes or vibration modes
-    int                    linear;      // linear modes
-    int                    derivatives; // orders of their derivatives: 0 = none, 1; inertia derivatives also 2 and 3
-    modes_derivative_kind  kind;        // of the derivatives; tangent ones want vibration modes
-    int                    count;       // columns of the basis; without derivatives all are linear, and `linear` is not read
-    double                 energy;      // with derivatives: fewer columns when these keep that part of the energy; 1 = count
-    modes_condense_method  condense;    // with derivatives
-    modes_metric           metric;      // of PCA
-    modes_krylov_options   krylov;      // seeds, interfaces, orthogonalisation; count, ritz and inverse are set by the recipe
+    modes_method          method;      // inertia modes or vibration modes
+    int                   linear;      // linear modes
+    int                   derivatives; // orders of their derivatives: 0 = none, 1; inertia derivatives also 2 and 3
+    modes_derivative_kind kind;        // of the derivatives; tangent ones want vibration modes
+    int                   count;  // columns of the basis; without derivatives all are linear, and `linear` is not read
+    double                energy; // with derivatives: fewer columns when these keep that part of the energy; 1 = count
+    modes_condense_method condense; // with derivatives
+    modes_metric          metric;   // of PCA
+    modes_krylov_options  krylov; // seeds, interfaces, orthogonalisation; count, ritz and inverse are set by the recipe
 } modes_recipe;
 modes_recipe modes_default_recipe(modes_method method); // 12 linear, first derivatives, 30 columns by PCA
 // "modes.linear is 0, expected > 0"
 fem_status modes_recipe_check(const modes_recipe *recipe);
 
 typedef struct modes_recipe_report {
-    int    free_dofs, rigid;
-    int    candidates; // linear modes and derivatives that were condensed; 0 without
-    double energy_kept;
-    double seconds_factor, seconds_linear, seconds_derivatives, seconds_condense;
-    modes_krylov_report     krylov; // its arrays are NULL
-    modes_inverse_report    inverse;
+    int                  free_dofs, rigid;
+    int                  candidates; // linear modes and derivatives that were condensed; 0 without
+    double               energy_kept;
+    double               seconds_factor, seconds_linear, seconds_derivatives, seconds_condense;
+    modes_krylov_report  krylov; // its arrays are NULL
+    modes_inverse_report inverse;
 } modes_recipe_report;
 
 // The body is the one that K and M come from. `inverse` shares a factor; NULL: made here. report may be NULL.

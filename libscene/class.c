@@ -37,7 +37,7 @@ static fem_hash class_key(const scene_part *part, fem_mass_kind mass) {
     hash = hash_int(hash, modes->method);
     hash = hash_recipe(hash, &modes->recipe);
     for (int i = 0; i < modes->load_count; i++) {
-        const scene_load *load = &modes->loads[i];
+        const scene_loading *load = &modes->loads[i];
         hash = hash_int(hash, load->kind);
         hash = fem_hash_add(hash, load->vector, sizeof load->vector);
         hash = fem_hash_add(hash, load->on.items, (size_t)load->on.count * sizeof *load->on.items);
@@ -52,11 +52,11 @@ static fem_status write_class(const scene_class *c, fem_hash key, const char *pa
     const int                  size[] = {c->basis.n, c->basis.r, p->group_count, p->set_count};
     size_t                     r = (size_t)c->basis.r;
     fem_store_item             items[] = {
-        {"size", FEM_STORE_INT, 4, size},
-        {"omega2", FEM_STORE_DOUBLE, r, c->basis.omega2},
-        {"U", FEM_STORE_DOUBLE, (size_t)c->basis.n * r, c->basis.U},
-        {"sets", FEM_STORE_DOUBLE, (size_t)p->set_count * p->count, p->sets},
-        {"mass", FEM_STORE_DOUBLE, (size_t)p->group_count * r * r, p->mass},
+                    {"size", FEM_STORE_INT, 4, size},
+                    {"omega2", FEM_STORE_DOUBLE, r, c->basis.omega2},
+                    {"U", FEM_STORE_DOUBLE, (size_t)c->basis.n * r, c->basis.U},
+                    {"sets", FEM_STORE_DOUBLE, (size_t)p->set_count * p->count, p->sets},
+                    {"mass", FEM_STORE_DOUBLE, (size_t)p->group_count * r * r, p->mass},
     };
     return fem_store_write(path, "class", CLASS_VERSION, key, 5, items);
 }
@@ -73,16 +73,17 @@ static int find_groups(const fem_mesh *mesh, int *materials) {
 }
 
 static fem_status fill_class(scene_class *c, const scene_part *part, const fem_store *store, const char *path) {
-    fem_status    status = FEM_OK;
-    const int    *size = fem_store_find(store, "size", FEM_STORE_INT, 4);
-    int           n = 3 * part->mesh.vertex_count;
-    bool          sane = size && size[0] == n && size[1] >= 1 && size[1] <= n && size[2] >= 0 && size[3] >= 0;
-    size_t        r = sane ? (size_t)size[1] : 0, count = part->forces == SCENE_POLYNOMIAL ? cubature_polynomial_count((int)r) : 0;
+    fem_status status = FEM_OK;
+    const int *size = fem_store_find(store, "size", FEM_STORE_INT, 4);
+    int        n = 3 * part->mesh.vertex_count;
+    bool       sane = size && size[0] == n && size[1] >= 1 && size[1] <= n && size[2] >= 0 && size[3] >= 0;
+    size_t     r = sane ? (size_t)size[1] : 0,
+           count = part->forces == SCENE_POLYNOMIAL ? cubature_polynomial_count((int)r) : 0;
     const double *U = fem_store_find(store, "U", FEM_STORE_DOUBLE, (size_t)n * r);
     const double *omega2 = fem_store_find(store, "omega2", FEM_STORE_DOUBLE, r);
     int          *materials = fem_alloc((size_t)part->mesh.material_count, sizeof *materials);
     if (!materials) return fem_fail(FEM_NO_MEMORY, "no memory for %d materials", part->mesh.material_count);
-    int  groups = part->forces == SCENE_POLYNOMIAL ? find_groups(&part->mesh, materials) : 0, sets = 0;
+    int groups = part->forces == SCENE_POLYNOMIAL ? find_groups(&part->mesh, materials) : 0, sets = 0;
     for (int g = 0; g < groups; g++) sets += part->mesh.materials[materials[g]].kind == FEM_ORTHOTROPIC ? 9 : 2;
     const double *set = fem_store_find(store, "sets", FEM_STORE_DOUBLE, (size_t)sets * count);
     const double *mass = fem_store_find(store, "mass", FEM_STORE_DOUBLE, (size_t)groups * r * r);
@@ -176,7 +177,7 @@ static fem_status make_basis(scene_class *c, const scene_part *part, const fem_b
     if (part->modes.method == SCENE_MODES_FILE) return read_basis(c, part);
     if (part->modes.method == SCENE_MODES_SKETCH) {
         FEM_TRY(solve_sketch(part, body, problem->fixed, progress, &shapes));
-        FEM_TRY(modes_build_sketch(problem, body, part->modes.load_count, shapes, &part->modes.recipe, &c->basis));
+        FEM_TRY(modes_build_sketch(problem, part->modes.load_count, shapes, &part->modes.recipe, &c->basis));
     } else {
         FEM_TRY(modes_build(problem, body, &part->modes.recipe, NULL, progress, &c->basis, NULL));
     }

@@ -16,8 +16,8 @@ typedef struct scene_class {
     double              seconds_modes, seconds_forces;
 } scene_class;
 
-// `body` is the part's and must outlive the class. `cache` is a folder, which is made, or NULL. What the user should know
-// of a file there that was not what it should be is added to *notes, lines of text that the caller frees.
+// `body` is the part's and must outlive the class. `cache` is a folder, which is made, or NULL. What the user should
+// know of a file there that was not what it should be is added to *notes, lines of text that the caller frees.
 fem_status scene_class_create(scene_class **class, const scene_part *part, const fem_body *body, fem_mass_kind mass,
                               const char *cache, const fem_progress *progress, char **notes);
 void       scene_class_destroy(scene_class *class);

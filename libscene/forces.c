@@ -65,7 +65,7 @@ void scene_forces_destroy(scene_forces *forces) {
     *forces = (scene_forces){0};
 }
 
-fem_status scene_load_force(const scene_load *load, const fem_mesh *mesh, double *force) {
+fem_status scene_load_force(const scene_loading *load, const fem_mesh *mesh, double *force) {
     double area;
     if (load->kind == SCENE_TRACTION)
         return solver_add_surface_load(mesh, load->on.count, load->on.items, load->vector, 0, force, &area);

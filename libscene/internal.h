@@ -339,7 +339,7 @@ fem_status scene_read_action(scene_reader *reader, const cJSON *node, const scen
                              const fem_material *materials, scene_action *action);
 // A load in full; the path stands at the object that holds its keys.
 fem_status scene_read_load(scene_reader *reader, const cJSON *on, scene_action_kind kind, const double force[3],
-                           const double traction[3], double pressure, const scene_part *part, scene_load *load);
+                           const double traction[3], double pressure, const scene_part *part, scene_loading *load);
 fem_status scene_read_obstacle(scene_reader *reader, const cJSON *node, scene_obstacle *obstacle);
 // Reads the keyframes of a move into it; `dynamic` scenes start at rest.
 fem_status scene_read_keyframes(scene_reader *reader, const cJSON *node, bool dynamic, scene_move *move);
@@ -356,7 +356,7 @@ void scene_fixed_dofs(const scene *s, unsigned char *fixed);
 // Where a motion is at a time: between the keyframes around it, at rest at time 0, at the last one for ever after.
 scene_keyframe scene_move_at(const scene_move *move, double time);
 // Adds a load in full, 3 per vertex.
-fem_status scene_load_force(const scene_load *load, const fem_mesh *mesh, double *force);
+fem_status scene_load_force(const scene_loading *load, const fem_mesh *mesh, double *force);
 // Full force of each load, and gravity.
 typedef struct scene_forces {
     int     n;       // 3 x vertices

@@ -169,7 +169,8 @@ static fem_status check_placement(scene_reader *reader, const cJSON *node, const
         reader_enter(reader, names[i]);
         if (held) return reader_fail(reader, item, "has no meaning: the part has \"fixed\" vertices, which stay");
         if (s->method == SCENE_STATIC || (i < 2 && s->method != SCENE_REDUCED))
-            return reader_fail(reader, item, "has no meaning with this method, expected \"solver\": {\"method\": \"reduced\"}");
+            return reader_fail(reader, item,
+                               "has no meaning with this method, expected \"solver\": {\"method\": \"reduced\"}");
         reader->path[strlen(reader->path) - strlen(names[i]) - 1] = 0;
     }
     return FEM_OK;
@@ -233,7 +234,8 @@ static fem_status read_environment(scene_reader *reader, const raw_environment *
     if (!s->obstacles) return fem_fail(FEM_NO_MEMORY, "no memory for %d obstacles", count);
     size_t inner = reader_enter(reader, "obstacles");
     if (count > 0 && s->method != SCENE_REDUCED)
-        return reader_fail(reader, raw->obstacles, "only reduced bodies collide, expected \"solver\": {\"method\": \"reduced\"}");
+        return reader_fail(reader, raw->obstacles,
+                           "only reduced bodies collide, expected \"solver\": {\"method\": \"reduced\"}");
     for (const cJSON *item = count > 0 ? raw->obstacles->child : NULL; item; item = item->next) {
         int    index = s->obstacle_count++;
         size_t innermost = reader_enter_index(reader, index);
@@ -284,9 +286,10 @@ done:
 enum { AUTOMATIC, NEWMARK, BACKWARD_EULER, CENTRAL, MIDPOINT }; // solver.integrator
 
 // The integrators that each method has, and which is meant when none is named.
-static fem_status read_integrator(scene_reader *reader, const cJSON *section, const raw_solver *r, bool free_body, scene *s) {
-    static const solver_integrator meant[] = {SOLVER_NEWMARK, SOLVER_NEWMARK, SOLVER_BACKWARD_EULER, SOLVER_CENTRAL_DIFFERENCES,
-                                              SOLVER_MIDPOINT};
+static fem_status read_integrator(scene_reader *reader, const cJSON *section, const raw_solver *r, bool free_body,
+                                  scene *s) {
+    static const solver_integrator meant[] = {SOLVER_NEWMARK, SOLVER_NEWMARK, SOLVER_BACKWARD_EULER,
+                                              SOLVER_CENTRAL_DIFFERENCES, SOLVER_MIDPOINT};
     solver_integrator              integrator = meant[r->integrator];
     bool                           reduced = s->method == SCENE_REDUCED;
     if (r->integrator == AUTOMATIC && reduced && free_body) integrator = SOLVER_MIDPOINT;
@@ -295,8 +298,9 @@ static fem_status read_integrator(scene_reader *reader, const cJSON *section, co
     if (!fits) {
         reader_enter(reader, "integrator");
         return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(section, "integrator"),
-                           integrator == SOLVER_CENTRAL_DIFFERENCES ? "central differences are there for held reduced bodies only"
-                                                        : "the midpoint rule is there for free reduced bodies only");
+                           integrator == SOLVER_CENTRAL_DIFFERENCES
+                               ? "central differences are there for held reduced bodies only"
+                               : "the midpoint rule is there for free reduced bodies only");
     }
     s->solver.integrator = s->reduced.integrator = integrator;
     return FEM_OK;
@@ -404,16 +408,18 @@ static fem_status check_whole(scene_reader *reader, const cJSON *root, const sce
         return reader_fail(reader, node, "the key \"fixed\" is missing: a static scene needs vertices that are held");
     if (s->method != SCENE_REDUCED) return FEM_OK;
     if (moved)
-        return reader_fail(reader, node, "a \"move\" has no meaning with \"method\": \"reduced\": the basis holds its supports still");
+        return reader_fail(
+            reader, node, "a \"move\" has no meaning with \"method\": \"reduced\": the basis holds its supports still");
     for (int i = 0; part->forces == SCENE_POLYNOMIAL && i < part->mesh.region_count; i++) {
-        const fem_region  *region = &part->mesh.regions[i];
-        fem_material_kind  kind = part->mesh.materials[region->material].kind;
+        const fem_region *region = &part->mesh.regions[i];
+        fem_material_kind kind = part->mesh.materials[region->material].kind;
         if (kind == FEM_STVK || kind == FEM_ORTHOTROPIC) continue;
         reader_enter(reader, "forces");
-        return reader_fail(reader, node,
-                           "the material of the region \"%.60s\" is %s, which has no polynomial; stvk and orthotropic have, "
-                           "and \"forces\": {\"type\": \"full\"} takes any material",
-                           region->name, fem_material_kind_name(kind));
+        return reader_fail(
+            reader, node,
+            "the material of the region \"%.60s\" is %s, which has no polynomial; stvk and orthotropic have, "
+            "and \"forces\": {\"type\": \"full\"} takes any material",
+            region->name, fem_material_kind_name(kind));
     }
     return FEM_OK;
 }

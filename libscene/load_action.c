@@ -58,7 +58,7 @@ done:
 }
 
 // A load on held vertices only, or on vertices that span no surface, would do nothing without a word.
-static fem_status check_load(scene_reader *reader, const cJSON *on, const scene_part *part, const scene_load *load) {
+static fem_status check_load(scene_reader *reader, const cJSON *on, const scene_part *part, const scene_loading *load) {
     fem_status status = FEM_OK;
     int        held = 0;
     for (int i = 0, k = 0; i < load->on.count; i++) {
@@ -80,7 +80,7 @@ static fem_status check_load(scene_reader *reader, const cJSON *on, const scene_
 }
 
 fem_status scene_read_load(scene_reader *reader, const cJSON *on, scene_action_kind kind, const double force[3],
-                           const double traction[3], double pressure, const scene_part *part, scene_load *load) {
+                           const double traction[3], double pressure, const scene_part *part, scene_loading *load) {
     fem_status status = FEM_OK;
     size_t     length = reader_enter(reader, "on");
     load->kind = kind;
@@ -102,7 +102,8 @@ static fem_status read_material_change(scene_reader *reader, const cJSON *node, 
     const cJSON      *name = cJSON_GetObjectItemCaseSensitive(node, "material");
     int               index = 0;
     if (s->method != SCENE_REDUCED || part->forces != SCENE_POLYNOMIAL)
-        return reader_fail(reader, node, "a material changes at run time only with \"method\": \"reduced\" and polynomial forces");
+        return reader_fail(reader, node,
+                           "a material changes at run time only with \"method\": \"reduced\" and polynomial forces");
     action->region = -1;
     if (raw->region) {
         size_t length = reader_enter(reader, "region");
@@ -133,7 +134,8 @@ fem_status scene_read_action(scene_reader *reader, const cJSON *node, const scen
     FEM_TRY(reader_table(reader, node, &scene_action_table, &raw));
     action->kind = (scene_action_kind)raw.variant;
     action->start = raw.start, action->end = raw.end, action->ramp = raw.ramp;
-    if (action->kind == SCENE_MATERIAL) return read_material_change(reader, node, &raw, s, material_count, materials, action);
+    if (action->kind == SCENE_MATERIAL)
+        return read_material_change(reader, node, &raw, s, material_count, materials, action);
     if (action->kind == SCENE_MOVE) {
         size_t length = reader_enter(reader, "on");
         FEM_TRY(scene_select(reader, raw.on, &part->mesh, &action->load.on));

@@ -17,9 +17,9 @@ static fem_status read_sketch(scene_reader *reader, const cJSON *node, const sce
     modes->loads = fem_calloc((size_t)count, sizeof *modes->loads);
     if (!modes->loads) return fem_fail(FEM_NO_MEMORY, "no memory for %d loads", count);
     for (const cJSON *item = node->child; item; item = item->next) {
-        raw_sketch  raw = {0};
-        scene_load *load = &modes->loads[modes->load_count];
-        size_t      inner = reader_enter_index(reader, modes->load_count++);
+        raw_sketch     raw = {0};
+        scene_loading *load = &modes->loads[modes->load_count];
+        size_t         inner = reader_enter_index(reader, modes->load_count++);
         FEM_TRY(reader_table(reader, item, &scene_sketch_table, &raw));
         FEM_TRY(scene_read_load(reader, raw.on, (scene_action_kind)raw.variant, raw.force, raw.traction, raw.pressure,
                                 part, load));
@@ -54,7 +54,8 @@ fem_status scene_read_modes(scene_reader *reader, const cJSON *node, const raw_m
     if (modes->method == SCENE_MODES_FILE) FEM_TRY(scene_relative_path(&modes->file, reader, raw->file));
     if (modes->method == SCENE_MODES_SKETCH) {
         if (part->fixed.count == 0)
-            return reader_fail(reader, node, "a sketch needs a part with \"fixed\" vertices that hold it under its loads");
+            return reader_fail(reader, node,
+                               "a sketch needs a part with \"fixed\" vertices that hold it under its loads");
         FEM_TRY(read_sketch(reader, raw->sketch, part, modes));
     }
     reader_leave(reader, length);

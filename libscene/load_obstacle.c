@@ -10,7 +10,8 @@ fem_status scene_read_obstacle(scene_reader *reader, const cJSON *node, scene_ob
     if (raw.variant == SOLVER_PLANE) {
         if (!(vec3_norm(raw.plane.normal) > 0)) {
             reader_enter(reader, "plane.normal");
-            return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(node, "plane"), "is zero, expected a direction");
+            return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(node, "plane"),
+                               "is zero, expected a direction");
         }
         obstacle->shape = solver_plane(raw.plane.point, raw.plane.normal);
     } else if (raw.variant == SOLVER_BOX) {

@@ -20,7 +20,7 @@ struct scene_motion {
 // The body must outlive the motion. `fixed`: 3 per vertex.
 fem_status scene_motion_full(scene_motion **motion, const scene *s, const fem_body *body, const unsigned char *fixed);
 // Held and free bodies in the modes of their part; *notes as in class.h.
-fem_status scene_motion_reduced(scene_motion **motion, const scene *s, const fem_body *body, const fem_progress *progress,
-                                char **notes);
+fem_status scene_motion_reduced(scene_motion **motion, const scene *s, const fem_body *body,
+                                const fem_progress *progress, char **notes);
 
 #endif

@@ -59,8 +59,8 @@ static fem_status start_moving(full_motion *m, const fem_body *body) {
     const scene    *s = m->s;
     const fem_mesh *mesh = fem_body_mesh(body);
     size_t          count = (size_t)mesh->vertex_count;
-    double         *mass = fem_calloc(count, sizeof *mass), *v = fem_calloc(3 * count, sizeof *v), centre[3] = {0}, total = 0;
-    fem_status      status = FEM_OK;
+    double *mass = fem_calloc(count, sizeof *mass), *v = fem_calloc(3 * count, sizeof *v), centre[3] = {0}, total = 0;
+    fem_status status = FEM_OK;
     if (!mass || !v) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for the velocities of %zu vertices", count);
         goto done;

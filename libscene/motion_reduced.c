@@ -11,7 +11,7 @@ typedef struct reduced_motion {
     scene_motion    base;
     const scene    *s;
     const fem_mesh *mesh;
-    scene_class    *class;
+    scene_class *class;
     solver_inertia  inertia; // of a free body
     solver_reduced *held;    // one of these two
     solver_free    *free;
@@ -178,7 +178,8 @@ static fem_status load_free(reduced_motion *m, double time) {
         FEM_TRY(scene_load_force(&a->load, m->mesh, m->vertex_force));
         for (int k = 0; k < a->load.on.count; k++) {
             size_t v = 3 * (size_t)a->load.on.items[k];
-            double force[3] = {factor * m->vertex_force[v], factor * m->vertex_force[v + 1], factor * m->vertex_force[v + 2]};
+            double force[3] = {factor * m->vertex_force[v], factor * m->vertex_force[v + 1],
+                               factor * m->vertex_force[v + 2]};
             for (int c = 0; c < 3; c++)
                 for (int l = 0; l < basis->r; l++)
                     m->row[c * basis->r + l] = basis->U[(size_t)l * (size_t)basis->n + v + (size_t)c];
@@ -259,10 +260,10 @@ done:
 }
 
 static fem_status make_free(reduced_motion *m, const fem_body *body) {
-    fem_status     status = FEM_OK;
-    const scene   *s = m->s;
-    scene_class   *class = m->class;
-    double         Q[9], p[3], w[3];
+    fem_status   status = FEM_OK;
+    const scene *s = m->s;
+    scene_class *class = m->class;
+    double Q[9], p[3], w[3];
     FEM_TRY(solver_inertia_create(&m->inertia, body, s->solver.mass, class->basis.r, class->basis.U));
     FEM_TRY(solver_free_create(&m->free, &m->inertia, &class->forces, &s->reduced));
     mat3_exp(Q, s->rotation);
@@ -275,8 +276,8 @@ done:
     return status;
 }
 
-fem_status scene_motion_reduced(scene_motion **motion, const scene *s, const fem_body *body, const fem_progress *progress,
-                                char **notes) {
+fem_status scene_motion_reduced(scene_motion **motion, const scene *s, const fem_body *body,
+                                const fem_progress *progress, char **notes) {
     fem_status        status = FEM_OK;
     const scene_part *part = &s->parts[s->object];
     reduced_motion   *m = fem_calloc(1, sizeof *m);

@@ -215,10 +215,10 @@ done:
 }
 
 fem_status scene_precompute(const scene *s, const fem_progress *progress, scene_result *result) {
-    fem_status   status = FEM_OK;
-    simulation   sim = {.s = s, .progress = progress};
+    fem_status status = FEM_OK;
+    simulation sim = {.s = s, .progress = progress};
     scene_class *class = NULL;
-    double       begun = fem_seconds();
+    double begun = fem_seconds();
     *result = (scene_result){0};
     if (s->method != SCENE_REDUCED || !s->cache)
         return fem_fail(FEM_BAD_INPUT, "%s: there is nothing to precompute: %s", s->path,
@@ -244,6 +244,10 @@ fem_status scene_set_cache(scene *s, const char *folder) {
     fem_free(s->cache);
     s->cache = copy;
     return FEM_OK;
+}
+
+const char *scene_method_name(scene_method method) {
+    return method == SCENE_STATIC ? "static" : method == SCENE_FULL ? "full" : "reduced";
 }
 
 void scene_result_destroy(scene_result *result) {
@@ -279,7 +283,8 @@ fem_status scene_summarize(const scene *s, scene_summary *summary) {
     a.vertices = sim.mesh->vertex_count;
     a.elements = sim.mesh->element_count;
     a.regions = sim.mesh->region_count;
-    for (int i = 0; i < s->action_count; i++) a.moved += s->actions[i].kind == SCENE_MOVE ? s->actions[i].load.on.count : 0;
+    for (int i = 0; i < s->action_count; i++)
+        a.moved += s->actions[i].kind == SCENE_MOVE ? s->actions[i].load.on.count : 0;
     for (int i = 0; i < 3 * a.vertices; i++) a.free_dofs += !sim.fixed[i];
     a.mass = fem_body_total_mass(sim.body);
     a.volume = quality.volume;

@@ -30,11 +30,11 @@ typedef enum scene_action_kind {
 } scene_action_kind;
 
 // A load on a selection, in full.
-typedef struct scene_load {
+typedef struct scene_loading {
     scene_action_kind kind; // force, traction or pressure
     scene_vertices    on;
     double            vector[3]; // force: N in all; traction: Pa; pressure: Pa in vector[0]
-} scene_load;
+} scene_loading;
 
 // How the basis of a reduced part is made.
 typedef struct scene_modes {
@@ -42,7 +42,7 @@ typedef struct scene_modes {
     modes_recipe       recipe; // krylov, lanczos; of a sketch only count, energy and condense
     char              *file;   // of SCENE_MODES_FILE, relative to where the program runs
     int                load_count;
-    scene_load        *loads; // of a sketch
+    scene_loading     *loads; // of a sketch
 } scene_modes;
 
 typedef struct scene_part {
@@ -70,7 +70,7 @@ typedef struct scene_move {
 
 typedef struct scene_action {
     scene_action_kind kind;
-    scene_load        load;             // of a load; load.on also of a move
+    scene_loading     load;             // of a load; load.on also of a move
     double            start, end, ramp; // s; `end` is infinite when the load stays
     scene_move        move;
     fem_material      material; // SCENE_MATERIAL
@@ -88,32 +88,33 @@ typedef struct scene_probe {
 } scene_probe;
 
 typedef enum scene_method { SCENE_STATIC, SCENE_FULL, SCENE_REDUCED } scene_method;
+const char *scene_method_name(scene_method method); // "static", "full", "reduced"
 
 typedef struct scene {
-    char          *path, *name; // of the file; its name without folder and ending
-    char          *cache;       // folder of precomputed classes, by scene_set_cache; NULL: none is used
-    char          *title;       // or NULL
-    int            part_count;
-    scene_part    *parts;
-    int            object; // the part that is simulated
-    double         translation[3], rotation[3]; // of a free body at time 0
-    double         velocity[3], spin[3];        // of a body without supports at time 0
-    double         gravity[3];
+    char                  *path, *name; // of the file; its name without folder and ending
+    char                  *cache;       // folder of precomputed classes, by scene_set_cache; NULL: none is used
+    char                  *title;       // or NULL
+    int                    part_count;
+    scene_part            *parts;
+    int                    object;                      // the part that is simulated
+    double                 translation[3], rotation[3]; // of a free body at time 0
+    double                 velocity[3], spin[3];        // of a body without supports at time 0
+    double                 gravity[3];
     solver_contact_options contact;
     int                    obstacle_count;
     scene_obstacle        *obstacles;
-    int            action_count;
-    scene_action  *actions;
-    scene_method   method;
-    solver_options         solver;  // static, full; time_step already divides a frame
-    solver_reduced_options reduced; // reduced, likewise
-    int            steps_per_frame; // dynamics
-    int            frames;          // dynamics: the first is the state at time 0
-    double         rate;            // frames per second of simulated time
-    bool           write_vtu;
-    bool           sample_steps; // CSV rows for every step, not only for every frame
-    int            probe_count;
-    scene_probe   *probes;
+    int                    action_count;
+    scene_action          *actions;
+    scene_method           method;
+    solver_options         solver;          // static, full; time_step already divides a frame
+    solver_reduced_options reduced;         // reduced, likewise
+    int                    steps_per_frame; // dynamics
+    int                    frames;          // dynamics: the first is the state at time 0
+    double                 rate;            // frames per second of simulated time
+    bool                   write_vtu;
+    bool                   sample_steps; // CSV rows for every step, not only for every frame
+    int                    probe_count;
+    scene_probe           *probes;
 } scene;
 
 // ---- in -------------------------------------------------------------------------------------------------------------
@@ -180,8 +181,8 @@ void scene_result_destroy(scene_result *result);
 fem_status scene_run(const scene *s, const char *folder, int frames, const fem_progress *progress,
                      scene_result *result);
 
-// Makes the class of the part that is simulated, as a run would, so that the run finds it in the cache. FEM_BAD_INPUT for
-// scenes that are not reduced or have no cache. The result has modes, cached, seconds and notes.
+// Makes the class of the part that is simulated, as a run would, so that the run finds it in the cache. FEM_BAD_INPUT
+// for scenes that are not reduced or have no cache. The result has modes, cached, seconds and notes.
 fem_status scene_precompute(const scene *s, const fem_progress *progress, scene_result *result);
 
 // A ParaView collection: `count` files (names relative to the .pvd) and their times.

@@ -104,5 +104,6 @@ fem_status solver_add_surface_load(const fem_mesh *mesh, int count, const int *v
 #include "libsolver/inertia.h"
 #include "libsolver/contact.h"
 #include "libsolver/reduced.h"
+#include "libsolver/sketch.h"
 
 #endif
