@@ -71,10 +71,10 @@ struct solver_reduced {
     double     *q, *dq, *ddq;          // Newton's iterate and what follows from it
     double     *force, *contact_force; // f(q), contact
     double     *residual, *step;
-    double     *trial, *trial_residual;
+    double     *trial;
     double     *rate_start, *velocity_start, *acceleration_start; // a + alpha v, v, a for q = q_n
     double     *first;                                            // ddq at the start of the step
-    double     *product;                                          // work space
+    double     *difference, *product, *image;                     // work space
     double     *work;                                             // of the forces
 };
 
