@@ -184,32 +184,13 @@ fem_status solver_free_changed(solver_free *solver, const solver_inertia *inerti
 
 const solver_motion *solver_free_state(const solver_free *solver) { return &solver->state; }
 
-static bool is_rotation(const double Q[9]) {
-    double QQ[9];
-    mat3_mul_nt(QQ, Q, Q);
-    for (int k = 0; k < 9; k++)
-        if (!(fabs(QQ[k] - (k % 4 == 0)) < 1e-6)) return false;
-    return mat3_det(Q) > 0;
-}
-
-// The nearest rotation, for a matrix that is one up to rounding: Q (3 I - Q^T Q) / 2 doubles the correct digits.
-void solver_rotation_clean(double Q[9]) {
-    double QQ[9], C[9], R[9];
-    for (int step = 0; step < 2; step++) {
-        mat3_mul_nt(QQ, Q, Q); // Q Q^T, as good
-        for (int k = 0; k < 9; k++) C[k] = ((k % 4 == 0 ? 3 : 0) - QQ[k]) / 2;
-        mat3_mul(R, C, Q);
-        for (int k = 0; k < 9; k++) Q[k] = R[k];
-    }
-}
-
 fem_status solver_free_set_state(solver_free *solver, const solver_motion_start *start) {
     solver_motion *s = &solver->state;
     int            r = solver->r;
     if (!isfinite(start->time) || !solver_all_finite(3, start->p) || !solver_all_finite(3, start->v) ||
         !solver_all_finite(3, start->w) || !solver_all_finite(r, start->q) || !solver_all_finite(r, start->dq))
         return fem_fail(FEM_BAD_INPUT, "solver: the state to start from is not finite");
-    if (start->Q && !is_rotation(start->Q))
+    if (start->Q && !solver_is_rotation(start->Q))
         return fem_fail(FEM_BAD_INPUT, "solver: the orientation to start from is not a rotation");
     s->time = start->time;
     for (int k = 0; k < 3; k++) {

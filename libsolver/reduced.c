@@ -18,12 +18,13 @@ static fem_status carve(solver_reduced *solver) {
                             &solver->residual,
                             &solver->step,
                             &solver->trial,
-                            &solver->trial_residual,
+                            &solver->difference,
                             &solver->rate_start,
                             &solver->velocity_start,
                             &solver->acceleration_start,
                             &solver->first,
-                            &solver->product};
+                            &solver->product,
+                            &solver->image};
     size_t     r = (size_t)solver->r, matrix_count = sizeof matrices / sizeof *matrices;
     size_t     vector_count = sizeof vectors / sizeof *vectors;
     fem_status status =

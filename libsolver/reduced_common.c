@@ -83,6 +83,25 @@ fem_status solver_check_contact(const solver_contact *contact, int r) {
     return FEM_OK;
 }
 
+bool solver_is_rotation(const double Q[9]) {
+    double QQ[9];
+    mat3_mul_nt(QQ, Q, Q);
+    for (int k = 0; k < 9; k++)
+        if (!(fabs(QQ[k] - (k % 4 == 0)) < 1e-6)) return false;
+    return mat3_det(Q) > 0;
+}
+
+// The nearest rotation, for a matrix that is one up to rounding: Q (3 I - Q^T Q) / 2 doubles the correct digits.
+void solver_rotation_clean(double Q[9]) {
+    double QQ[9], C[9], R[9];
+    for (int step = 0; step < 2; step++) {
+        mat3_mul_nt(QQ, Q, Q); // Q Q^T, as good
+        for (int k = 0; k < 9; k++) C[k] = ((k % 4 == 0 ? 3 : 0) - QQ[k]) / 2;
+        mat3_mul(R, C, Q);
+        for (int k = 0; k < 9; k++) Q[k] = R[k];
+    }
+}
+
 // Rodrigues: R = I + sin(t)/t [a] + (1 - cos(t))/t^2 [a]^2, t = |a|; the second factor as sin^2(t/2) / (t^2/2)
 void solver_rotation(const double a[3], double R[9]) {
     double t = vec3_norm(a), first = 1, second = 0.5;

@@ -4,6 +4,17 @@
 
 #include "libsolver/internal.h"
 
+// ---- rotations (reduced_common.c) ------------------------------------------------------------------------------
+
+// R = exp([angle])
+void solver_rotation(const double angle[3], double R[9]);
+bool solver_is_rotation(const double Q[9]); // to 1e-6
+// The rotation next to a matrix that is one up to rounding.
+void               solver_rotation_clean(double Q[9]);
+static inline void mat3_mul_vec_t(double y[3], const double A[9], const double x[3]) { // y = A^T x
+    for (int i = 0; i < 3; i++) y[i] = A[i] * x[0] + A[3 + i] * x[1] + A[6 + i] * x[2];
+}
+
 // ---- contact (contact.c) -----------------------------------------------------------------------------------------
 
 // Where a body is when its contact is evaluated. A free body has a frame: p and Q place it, v (of the frame's origin)
@@ -60,10 +71,10 @@ struct solver_reduced {
     double     *q, *dq, *ddq;          // Newton's iterate and what follows from it
     double     *force, *contact_force; // f(q), contact
     double     *residual, *step;
-    double     *trial, *trial_residual;
+    double     *trial;
     double     *rate_start, *velocity_start, *acceleration_start; // a + alpha v, v, a for q = q_n
     double     *first;                                            // ddq at the start of the step
-    double     *product;                                          // work space
+    double     *difference, *product, *image;                     // work space
     double     *work;                                             // of the forces
 };
 
@@ -95,13 +106,5 @@ struct solver_free {
     solver_inertia_blocks blocks;
     double               *work, *inertia_work;
 };
-
-// R = exp([angle])
-void solver_rotation(const double angle[3], double R[9]);
-// The rotation next to a matrix that is one up to rounding.
-void               solver_rotation_clean(double Q[9]);
-static inline void mat3_mul_vec_t(double y[3], const double A[9], const double x[3]) { // y = A^T x
-    for (int i = 0; i < 3; i++) y[i] = A[i] * x[0] + A[3 + i] * x[1] + A[6 + i] * x[2];
-}
 
 #endif

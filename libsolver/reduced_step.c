@@ -19,16 +19,17 @@
 #include <stdio.h>
 
 typedef struct reduced_point {
-    double norm;    // |residual|
-    double largest; // norm of the largest force in the balance
+    double norm;      // |residual|
+    double largest;   // norm of the largest force in the balance
+    double potential; // whose gradient the residual is, less a constant; Newton only, see has_potential
 } reduced_point;
 
 // ---- forces ------------------------------------------------------------------------------------------------------
 
-// f(q) and K(q) into solver->force and solver->K
-static void internal_forces(solver_reduced *solver, const double *q, bool stiffness) {
+// f(q), K(q) and V(q) into solver->force, solver->K and *energy, which may be NULL
+static void internal_forces(solver_reduced *solver, const double *q, bool stiffness, double *energy) {
     double began = fem_seconds();
-    solver->forces.evaluate(solver->forces.model, q, NULL, solver->force, stiffness ? solver->K : NULL, solver->work);
+    solver->forces.evaluate(solver->forces.model, q, energy, solver->force, stiffness ? solver->K : NULL, solver->work);
     solver->report.seconds_force += fem_seconds() - began;
 }
 
@@ -61,7 +62,7 @@ static void first_acceleration(solver_reduced *solver) {
     const solver_coordinates *s = &solver->state;
     int                       r = solver->r;
     bool                      local = solver->options.damping_stiffness > 0 && solver->options.damping_local;
-    internal_forces(solver, s->q, local);
+    internal_forces(solver, s->q, local, NULL);
     for (int i = 0; i < r; i++) solver->first[i] = solver->load[i] - solver->force[i];
     if (solver->contact) {
         contact_forces(solver, s->q, s->dq, 0, 0, 0);
@@ -83,13 +84,41 @@ static void start_balance(solver_reduced *solver, const solver_coefficients *c, 
     }
 }
 
-// residual(q) into solver->residual and how large it is; dq, K and the contact's E are left in the solver
+// The residual is the gradient of
+//     P(q) = V(q) - load . q + d . (M rate(q) + M rate(q_n)) / 2 + beta d . (K(0) v(q) + K(0) v(q_n)) / 2,
+// rate = ddq + alpha dq, unless the damping is local or there is contact. Far from the solution |residual| may have to
+// grow while P falls.
+static bool has_potential(const solver_reduced *solver) {
+    return !solver->contact && !(solver->options.damping_stiffness > 0 && solver->options.damping_local);
+}
+
+static double potential(solver_reduced *solver, const solver_coefficients *c, const double *q, double energy) {
+    const solver_reduced_options *o = &solver->options;
+    int                           r = solver->r;
+    double *d = solver->difference, *sum = solver->product, P = energy - dense_dot(r, solver->load, q);
+    for (int i = 0; i < r; i++) d[i] = q[i] - solver->state.q[i];
+    // rate(q) + rate(q_n) = 2 rate(q_n) + (a1 + alpha a4) d, and v likewise
+    for (int i = 0; i < r; i++) sum[i] = 2 * solver->rate_start[i] + (c->a1 + o->damping_mass * c->a4) * d[i];
+    dense_gemv_set(r, r, 0.5, solver->M, sum, solver->image);
+    P += dense_dot(r, d, solver->image);
+    if (o->damping_stiffness > 0) {
+        for (int i = 0; i < r; i++) sum[i] = 2 * solver->velocity_start[i] + c->a4 * d[i];
+        dense_gemv_set(r, r, o->damping_stiffness / 2, solver->K0, sum, solver->image);
+        P += dense_dot(r, d, solver->image);
+    }
+    return P;
+}
+
+// residual(q) into solver->residual and how large it is; dq, K and the contact's E are left in the solver.
+// Semi-implicit steps need no potential.
 static reduced_point evaluate(solver_reduced *solver, const solver_coefficients *c, const double *q) {
     const solver_reduced_options *o = &solver->options;
     int                           r = solver->r;
     double                        slope = c->a1 + o->damping_mass * c->a4, *residual = solver->residual;
     double                       *rate = solver->ddq; // ddq itself follows from q at the end of the step
-    internal_forces(solver, q, true);
+    double                        energy = 0;
+    bool                          judged = o->newton_iterations > 1 && has_potential(solver);
+    internal_forces(solver, q, true, judged ? &energy : NULL);
     for (int i = 0; i < r; i++) {
         double d = q[i] - solver->state.q[i];
         rate[i] = slope * d + solver->rate_start[i];
@@ -111,6 +140,7 @@ static reduced_point evaluate(solver_reduced *solver, const solver_coefficients 
         point.largest = fmax(point.largest, dense_norm(r, solver->contact_force));
     }
     point.norm = dense_norm(r, residual);
+    if (judged) point.potential = potential(solver, c, q, energy);
     return point;
 }
 
@@ -134,15 +164,17 @@ static fem_status newton_step(solver_reduced *solver, const solver_coefficients 
     return status;
 }
 
-// Moves solver->q by the largest of 1, 1/2, 1/4 .. of the step that lowers the residual.
+// Moves solver->q by the largest of 1, 1/2, 1/4 .. of the step that lowers the residual or the potential.
 static fem_status line_search(solver_reduced *solver, const solver_coefficients *c, reduced_point *point) {
-    double scale = 1;
+    double scale = 1, slope = dense_dot(solver->r, solver->residual, solver->step);
+    bool   judged = has_potential(solver), always = solver->options.line_search == 0;
     for (int halving = 0; halving <= solver->options.line_search; halving++, scale /= 2) {
         if (halving > 0) solver->report.line_search_steps++;
         for (int i = 0; i < solver->r; i++) solver->trial[i] = solver->q[i] + scale * solver->step[i];
         reduced_point next = evaluate(solver, c, solver->trial);
-        if (next.norm <= (1 - 1e-4 * scale) * point->norm ||
-            (solver->options.line_search == 0 && isfinite(next.norm))) {
+        bool          lower = next.norm <= (1 - 1e-4 * scale) * point->norm;
+        bool          downhill = judged && next.potential <= point->potential + 1e-4 * scale * slope;
+        if (isfinite(next.norm) && (lower || downhill || always)) {
             solver_copy(solver->r, solver->trial, solver->q);
             *point = next;
             return FEM_OK;
@@ -184,7 +216,7 @@ static fem_status newton(solver_reduced *solver, const solver_coefficients *c) {
         status = newton_step(solver, c);
         if (status != FEM_OK) return fail_newton(solver, status, "the system matrix cannot be factorised");
         status = line_search(solver, c, &point);
-        if (status != FEM_OK) return fail_newton(solver, status, "Newton's iteration found no smaller residual");
+        if (status != FEM_OK) return fail_newton(solver, status, "Newton's iteration found nothing better");
     }
 }
 
@@ -228,7 +260,7 @@ static fem_status central_step(solver_reduced *solver, const double *ddq_n) {
         solver->dq[i] = s->dq[i] + h / 2 * ddq_n[i];
         solver->q[i] = s->q[i] + h * solver->dq[i];
     }
-    internal_forces(solver, solver->q, stiff && o->damping_local);
+    internal_forces(solver, solver->q, stiff && o->damping_local, NULL);
     for (int i = 0; i < r; i++) solver->ddq[i] = solver->load[i] - solver->force[i];
     if (solver->contact) {
         contact_forces(solver, solver->q, solver->dq, h, 0, 0);
