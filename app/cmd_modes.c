@@ -199,17 +199,11 @@ static int print_json(const fem_mesh *mesh, const settings *s, const findings *f
     app_json_integer(&json, "elements", mesh->element_count);
     app_json_integer(&json, "free_dofs", f->report.free_dofs);
     app_json_number(&json, "mass", f->mass);
-    app_json_text(&json, "method", s->modes.method);
-    app_json_integer(&json, "modes", f->basis.r);
-    app_json_integer(&json, "candidates", f->report.candidates);
     app_json_numbers(&json, "eigenvalues", f->basis.r, f->quality.ritz);
     app_json_array(&json, "frequencies_hz");
     for (int i = 0; i < f->basis.r; i++) app_json_number(&json, NULL, frequency(f->quality.ritz[i]));
     app_json_end(&json);
     app_json_numbers(&json, "residuals", f->basis.r, f->quality.residuals);
-    app_json_numbers(&json, "rayleigh", f->basis.r, f->quality.rayleigh);
-    app_json_number(&json, "orthogonality", f->quality.orthogonality);
-    if (f->report.candidates > 0) app_json_number(&json, "energy_kept", f->report.energy_kept);
     app_json_object(&json, "seconds");
     app_json_number(&json, "read", f->seconds_read);
     app_json_number(&json, "assemble", f->seconds_assemble);
@@ -219,6 +213,14 @@ static int print_json(const fem_mesh *mesh, const settings *s, const findings *f
     app_json_number(&json, "condense", f->report.seconds_condense);
     app_json_number(&json, "sketch", f->seconds_sketch);
     app_json_number(&json, "examine", f->seconds_examine);
+    app_json_end(&json);
+    app_json_object(&json, "basis");
+    app_json_text(&json, "method", s->modes.method);
+    app_json_integer(&json, "modes", f->basis.r);
+    app_json_integer(&json, "candidates", f->report.candidates);
+    if (f->report.candidates > 0) app_json_number(&json, "energy_kept", f->report.energy_kept);
+    app_json_numbers(&json, "rayleigh", f->basis.r, f->quality.rayleigh);
+    app_json_number(&json, "orthogonality", f->quality.orthogonality);
     return app_json_finish(&json);
 }
 

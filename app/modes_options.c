@@ -72,9 +72,9 @@ int modes_settings_recipe(const modes_settings *s, modes_recipe *recipe) {
     static const char *const kinds[] = {"modal", "inertia", "tangent"};
     static const char *const orthogonalisations[] = {"block", "mgs", "rmgs"};
     static const char *const borders[] = {"mass", "plain"};
-    static const char *const inverses[] = {"automatic", "factor", "amg"};
-    int                      index = 0, code;
-    unsigned                 seeds = 0;
+
+    int      index = 0, code;
+    unsigned seeds = 0;
     if ((code = choose("--method", s->method, 3, methods, &index)) != APP_DONE) return code;
     *recipe = modes_default_recipe(index == 1 ? MODES_LANCZOS : MODES_KRYLOV);
     recipe->count = s->count;

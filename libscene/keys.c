@@ -185,8 +185,8 @@ enum { MADE = 1 << SCENE_MODES_KRYLOV | 1 << SCENE_MODES_LANCZOS };
 static const scene_key modes_keys[] = {
     {.name = "method", .type = KEY_CHOICE, .choices = "krylov|lanczos|sketch|file", .fallback = {SCENE_MODES_KRYLOV}, AT(raw_modes, method),
      .about = "inertia modes, vibration modes, shapes under loads, or a basis file (`limber modes --write FILE.basis`)"},
-    {.name = "count", .type = KEY_INTEGER, .fallback = {20}, WITHIN(1, 1000), AT(raw_modes, count), .about = "modes of the reduced body, at most"},
-    {.name = "linear", .type = KEY_INTEGER, .only = MADE, .fallback = {0}, .otherwise = "6; without derivatives `count`", WITHIN(0, 1000), AT(raw_modes, linear),
+    {.name = "count", .type = KEY_INTEGER, .fallback = {30}, WITHIN(1, 1000), AT(raw_modes, count), .about = "modes of the reduced body, at most"},
+    {.name = "linear", .type = KEY_INTEGER, .only = MADE, .fallback = {0}, .otherwise = "12; without derivatives `count`", WITHIN(0, 1000), AT(raw_modes, linear),
      .about = "linear modes, whose derivatives are taken"},
     {.name = "derivatives", .type = KEY_INTEGER, .only = MADE, .fallback = {1}, WITHIN(0, 3), AT(raw_modes, derivatives),
      .about = "order up to which derivatives of the linear modes enter the basis: how shapes change as they grow"},

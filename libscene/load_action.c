@@ -120,6 +120,12 @@ static fem_status read_material_change(scene_reader *reader, const cJSON *node, 
             return reader_fail(reader, name, "is %s, but the region \"%.60s\" is %s, and the type cannot change",
                                fem_material_kind_name(action->material.kind), mesh->regions[i].name,
                                fem_material_kind_name(now->kind));
+        bool heavier = now->density != action->material.density;
+        if ((action->region < 0 || action->region == i) && heavier &&
+            (part->fixed.count == 0 || s->solver.mass == FEM_MASS_LUMPED))
+            return reader_fail(
+                reader, name,
+                "has another density, which changes at run time only for held bodies with the consistent mass");
     }
     reader_leave(reader, length);
 done:

@@ -40,7 +40,7 @@ fem_status scene_read_modes(scene_reader *reader, const cJSON *node, const raw_m
     *recipe = modes_default_recipe(modes->method == SCENE_MODES_LANCZOS ? MODES_LANCZOS : MODES_KRYLOV);
     recipe->count = raw->count;
     recipe->derivatives = raw->derivatives;
-    recipe->linear = raw->linear > 0 ? raw->linear : raw->derivatives > 0 && raw->count > 6 ? 6 : raw->count;
+    recipe->linear = raw->linear > 0 ? raw->linear : raw->derivatives > 0 && raw->count > 12 ? 12 : raw->count;
     recipe->condense = (modes_condense_method)raw->condense;
     recipe->energy = raw->energy;
     recipe->krylov.seeds = seeds[raw->seeds];

@@ -123,6 +123,7 @@ static fem_status change_materials(reduced_motion *m, double time) {
         m->changed[i] = any = true;
     }
     if (!any) return FEM_OK;
+    if (m->free) return solver_free_changed(m->free, NULL); // the density is as it was
     cubature_polynomial_mass(&m->class->polynomial, m->M);
     FEM_TRY(solver_reduced_changed(m->held, m->M));
 done:
@@ -194,8 +195,8 @@ static fem_status step(scene_motion *motion, double time) {
     fem_status      status = FEM_OK;
     reduced_motion *m = (reduced_motion *)motion;
     FEM_TRY(move_obstacles(m, motion->time, time));
+    FEM_TRY(change_materials(m, time));
     if (m->held) {
-        FEM_TRY(change_materials(m, time));
         load_held(m, time);
         FEM_TRY(solver_reduced_step(m->held));
     } else {

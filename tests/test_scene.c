@@ -162,8 +162,8 @@ static void test_load(void **state) {
     assert_int_equal(s->action_count, 2);
     assert_int_equal(s->actions[0].kind, SCENE_FORCE);
     assert_int_equal(s->actions[1].kind, SCENE_PRESSURE);
-    assert_true(s->actions[1].vector[0] == 10 && isinf(s->actions[1].end));
-    assert_int_equal(s->actions[1].on.count, 18);
+    assert_true(s->actions[1].load.vector[0] == 10 && isinf(s->actions[1].end));
+    assert_int_equal(s->actions[1].load.on.count, 18);
     assert_int_equal(s->steps_per_frame, 2);
     assert_true(fabs(s->solver.time_step - 0.01) < 1e-15);
     assert_true(s->solver.damping_local && s->solver.damping_stiffness == 0.001);
@@ -206,7 +206,7 @@ static void test_overrides(void **state) {
                                 "actions.0.on=y1",           "title=a test"};
     assert_ok(load_text(&s, SMALL, 6, good));
     assert_int_equal(s->steps_per_frame, 4);
-    assert_true(s->solver.newton_tolerance == 1e-4 && s->actions[0].vector[2] == 3);
+    assert_true(s->solver.newton_tolerance == 1e-4 && s->actions[0].load.vector[2] == 3);
     assert_true(s->parts[0].mesh.vertices[3 * s->parts[0].fixed.items[0]] == 1);
     assert_string_equal(s->title, "a test");
     scene_destroy(s);
@@ -294,7 +294,7 @@ static void test_time(void **state) {
 
     scene_keyframe keyframes[] = {{.time = 1, .translation = {1, 0, 0}},
                                   {.time = 2, .translation = {1, 2, 0}, .rotation = {0, 0, acos(-1)}}};
-    scene_action   move = {.kind = SCENE_MOVE, .centre = {1, 1, 1}, .keyframe_count = 2, .keyframes = keyframes};
+    scene_move     move = {.centre = {1, 1, 1}, .count = 2, .keyframes = keyframes};
     double         X[3] = {2, 1, 1}, u[3];
     const double   wanted[][4] = {{0, 0, 0, 0},   {0.5, 0.5, 0, 0}, {1, 1, 0, 0},
                                   {1.5, 0, 2, 0}, {2, -1, 2, 0},    {7, -1, 2, 0}};

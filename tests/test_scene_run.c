@@ -137,7 +137,7 @@ static void test_same_as_solver(void **state) {
     options.time_step = 0.01;
     assert_ok(fem_body_create(&body, &part->mesh, &(fem_body_options){.quadrature = 2}));
     assert_ok(solver_add_gravity(body, gravity, load_vector));
-    solver_add_vertex_force(s->actions[0].on.count, s->actions[0].on.items, force, load_vector);
+    solver_add_vertex_force(s->actions[0].load.on.count, s->actions[0].load.on.items, force, load_vector);
     assert_ok(solver_full_create(&solver, body, fixed, &options));
     solver_full_set_load(solver, load_vector);
     for (int i = 0; i < 10; i++) assert_ok(solver_full_step(solver));
