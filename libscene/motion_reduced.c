@@ -17,6 +17,8 @@ typedef struct reduced_motion {
     solver_free    *free;
     solver_contact *contact; // NULL without obstacles
     double         *gravity; // held: r, U^T f
+    double         *weight;  // held, where materials change: r per region, gravity at density 1
+    double         *density; // per region, where materials change
     double         *loads;   // held: r per action, U^T f in full
     double         *load;    // held: r, of the present time
     bool           *changed; // per action: this change of material has been made
@@ -34,7 +36,8 @@ static void destroy(scene_motion *motion) {
     solver_contact_destroy(m->contact);
     solver_inertia_destroy(&m->inertia);
     scene_class_destroy(m->class);
-    fem_free(m->gravity), fem_free(m->loads), fem_free(m->load), fem_free(m->changed);
+    fem_free(m->gravity), fem_free(m->weight), fem_free(m->density), fem_free(m->loads), fem_free(m->load),
+        fem_free(m->changed);
     fem_free(m->M), fem_free(m->u), fem_free(m->v), fem_free(m->row), fem_free(m->vertex_force);
     fem_free(m);
 }
@@ -105,12 +108,22 @@ static fem_status set_region_material(reduced_motion *m, const scene_action *a) 
     for (int region = 0, group = 0; region < m->mesh->region_count; region++) {
         bool used = false;
         for (int e = 0; e < m->mesh->element_count && !used; e++) used = m->mesh->region[e] == region;
-        if (used && (a->region < 0 || a->region == region))
+        if (used && (a->region < 0 || a->region == region)) {
             FEM_TRY(cubature_polynomial_set_material(&m->class->polynomial, group, &a->material));
+            m->density[region] = a->material.density;
+        }
         group += used;
     }
 done:
     return status;
+}
+
+// gravity = sum over regions of density x weight
+static void sum_weights(reduced_motion *m) {
+    int r = m->class->basis.r;
+    memset(m->gravity, 0, (size_t)r * sizeof *m->gravity);
+    for (int region = 0; region < m->mesh->region_count; region++)
+        dense_axpy(r, m->density[region], m->weight + (size_t)region * (size_t)r, m->gravity);
 }
 
 static fem_status change_materials(reduced_motion *m, double time) {
@@ -124,6 +137,7 @@ static fem_status change_materials(reduced_motion *m, double time) {
     }
     if (!any) return FEM_OK;
     if (m->free) return solver_free_changed(m->free, NULL); // the density is as it was
+    sum_weights(m);
     cubature_polynomial_mass(&m->class->polynomial, m->M);
     FEM_TRY(solver_reduced_changed(m->held, m->M));
 done:
@@ -242,6 +256,37 @@ done:
     return status;
 }
 
+// Gravity on each region alone, at density 1, so that a change of density changes the weight.
+static fem_status project_weights(reduced_motion *m) {
+    fem_status         status = FEM_OK;
+    const modes_basis *basis = &m->class->basis;
+    fem_mesh           mesh = {0};
+    fem_body          *alone = NULL;
+    int                regions = m->mesh->region_count;
+    m->weight = fem_calloc((size_t)regions * (size_t)basis->r, sizeof *m->weight);
+    m->density = fem_calloc((size_t)regions, sizeof *m->density);
+    if (!m->weight || !m->density) return fem_fail(FEM_NO_MEMORY, "no memory for the weight of %d regions", regions);
+    FEM_TRY(fem_mesh_copy(&mesh, m->mesh));
+    for (int region = 0; region < regions; region++) {
+        fem_body_options options = fem_body_default_options();
+        options.quadrature = m->s->parts[m->s->object].quadrature;
+        m->density[region] = m->mesh->materials[m->mesh->regions[region].material].density;
+        for (int i = 0; i < mesh.material_count; i++)
+            mesh.materials[i].density = i == mesh.regions[region].material ? 1 : 1e-200;
+        FEM_TRY(fem_body_create(&alone, &mesh, &options));
+        memset(m->vertex_force, 0, (size_t)basis->n * sizeof *m->vertex_force);
+        FEM_TRY(solver_add_gravity(alone, m->s->gravity, m->vertex_force));
+        dense_gemv_t_set(basis->n, basis->r, 1, basis->U, m->vertex_force,
+                         m->weight + (size_t)region * (size_t)basis->r);
+        fem_body_destroy(alone);
+        alone = NULL;
+    }
+done:
+    fem_body_destroy(alone);
+    fem_mesh_destroy(&mesh);
+    return status;
+}
+
 static fem_status make_contact(reduced_motion *m) {
     fem_status     status = FEM_OK;
     solver_samples samples = {0};
@@ -288,13 +333,17 @@ fem_status scene_motion_reduced(scene_motion **motion, const scene *s, const fem
     m->base = (scene_motion){.step = step, .show = show, .energies = energies, .report = report, .destroy = destroy};
     FEM_TRY(scene_class_create(&m->class, part, body, s->solver.mass, s->cache, progress, notes));
     FEM_TRY(allocate(m));
+    bool changes = false;
+    for (int i = 0; i < s->action_count; i++) changes = changes || s->actions[i].kind == SCENE_MATERIAL;
+    if (changes) FEM_TRY(project_weights(m));
     if (part->fixed.count > 0) {
         FEM_TRY(project_loads(m, body));
         FEM_TRY(solver_reduced_create(&m->held, &m->class->forces, m->class->M, &s->reduced));
-        load_held(m, 0);
     } else {
         FEM_TRY(make_free(m, body));
     }
+    FEM_TRY(change_materials(m, 0));
+    if (m->held) load_held(m, 0);
     FEM_TRY(make_contact(m));
     *motion = &m->base;
     m = NULL;
