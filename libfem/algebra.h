@@ -76,6 +76,9 @@ void dense_gemv_t_set(int m, int n, double alpha, const double *A, const double 
 // m
 void dense_gemm(bool transpose_a, bool transpose_b, int m, int n, int k, double alpha, const double *A, const double *B,
                 double beta, double *C);
+// The same on parts of larger matrices, whose leading dimensions are lda, ldb, ldc
+void dense_gemm_part(bool transpose_a, bool transpose_b, int m, int n, int k, double alpha, const double *A, int lda,
+                     const double *B, int ldb, double beta, double *C, int ldc);
 
 // A file for other programs: NumPy's (.npy) or Matrix Market's (.mtx), each also with .gz behind it.
 fem_status fem_matrix_write(const char *path, int rows, int columns, const double *A);

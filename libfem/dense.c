@@ -33,11 +33,18 @@ void dense_gemv_t_set(int m, int n, double alpha, const double *A, const double 
     cblas_dgemv(CblasColMajor, CblasTrans, m, n, alpha, A, m, x, 1, 0, y, 1);
 }
 
-void dense_gemm(bool transpose_a, bool transpose_b, int m, int n, int k, double alpha, const double *A, const double *B,
-                double beta, double *C) {
+void dense_gemm_part(bool transpose_a, bool transpose_b, int m, int n, int k, double alpha, const double *A, int lda,
+                     const double *B, int ldb, double beta, double *C, int ldc) {
     if (m == 0 || n == 0) return;
     cblas_dgemm(CblasColMajor, transpose_a ? CblasTrans : CblasNoTrans, transpose_b ? CblasTrans : CblasNoTrans, m, n,
-                k, alpha, A, transpose_a ? (k > 0 ? k : 1) : m, B, transpose_b ? n : (k > 0 ? k : 1), beta, C, m);
+                k, alpha, A, lda, B, ldb, beta, C, ldc);
+}
+
+void dense_gemm(bool transpose_a, bool transpose_b, int m, int n, int k, double alpha, const double *A, const double *B,
+                double beta, double *C) {
+    int rows = k > 0 ? k : 1;
+    dense_gemm_part(transpose_a, transpose_b, m, n, k, alpha, A, transpose_a ? rows : m, B, transpose_b ? n : rows,
+                    beta, C, m);
 }
 
 fem_status dense_cholesky(int n, double *A) {

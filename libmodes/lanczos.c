@@ -203,7 +203,10 @@ fem_status modes_lanczos(const modes_problem *problem, const modes_lanczos_optio
     modes_basis    basis = {0};
     modes_report   report = {0};
     FEM_TRY(fem_progress_report(progress, "factorisation", 0));
-    FEM_TRY(modes_inverse_create(&inverse, problem, MODES_BORDER_MASS));
+    if (options->inverse)
+        inverse = options->inverse;
+    else
+        FEM_TRY(modes_inverse_create(&inverse, problem, MODES_BORDER_MASS));
     int available = inverse->report.free_dofs - inverse->report.rigid;
     FEM_TRY(check_options(options, available, inverse->report.rigid));
     report.free_dofs = inverse->report.free_dofs;
@@ -241,6 +244,6 @@ fem_status modes_lanczos(const modes_problem *problem, const modes_lanczos_optio
 done:
     fem_free(report.residuals);
     modes_basis_destroy(&basis);
-    modes_inverse_destroy(inverse);
+    if (!options->inverse) modes_inverse_destroy(inverse);
     return status;
 }

@@ -28,10 +28,11 @@ typedef struct modes_problem {
 } modes_problem;
 
 typedef struct modes_lanczos_options {
-    int    count;     // modes wanted, without the rigid ones
-    double tolerance; // of ARPACK, relative; 0 = machine precision
-    int    vectors;   // ncv; 0 chooses max(2 count, count + 32)
-    int    max_restarts;
+    int                   count;     // modes wanted, without the rigid ones
+    double                tolerance; // of ARPACK, relative; 0 = machine precision
+    int                   vectors;   // ncv; 0 chooses max(2 count, count + 32)
+    int                   max_restarts;
+    struct modes_inverse *inverse; // of this problem, with the mass border, to share its factor; or NULL
 } modes_lanczos_options;
 modes_lanczos_options modes_lanczos_default_options(void);
 
@@ -76,5 +77,9 @@ typedef struct modes_inverse_report {
     fem_factor_report factor;
 } modes_inverse_report;
 modes_inverse_report modes_inverse_get_report(const modes_inverse *inverse);
+
+// These two build on what stands above.
+#include "libmodes/orthogonalise.h"
+#include "libmodes/krylov.h"
 
 #endif

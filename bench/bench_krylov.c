@@ -1,0 +1,115 @@
+// P0 Table 2: linear modes by ARPACK in shift-invert mode against Krylov modes with each orthogonalisation, on the same
+// factor, one thread, in one run; and what the Krylov basis has of the exact modes. Sizes above 200K tets and r above
+// 120 only with LIMBER_LONG.
+#include "bench/modes_case.h"
+
+enum { SIZES = 5, RANKS = 4, METHODS = 3 };
+
+static const struct {
+    const char *name;
+    double      tets;
+    double      paper[2][2]; // r = 30 and 60 (the two columns that can be read): modal analysis, Krylov; seconds
+} sizes[SIZES] = {
+    {"koala_vox_50k", 50e3, {{9.8, 0.7}, {14.4, 1.0}}},       {"koala_vox_100k", 100e3, {{12.4, 1.2}, {20.1, 2.0}}},
+    {"koala_vox_200k", 200e3, {{41.2, 2.8}, {59.7, 4.9}}},    {"koala_vox_400k", 400e3, {{96.2, 5.8}, {140.6, 10.2}}},
+    {"koala_vox_1m", 1000e3, {{260.0, 16.2}, {568.1, 27.3}}},
+};
+static const int ranks[RANKS] = {30, 60, 120, 240};
+
+static double least(double a, double b) { return a < b ? a : b; }
+
+// Without the factorisation, in processor time.
+static double run_krylov(modes_case *c, modes_inverse *inverse, int r, modes_gram_schmidt method, bool ritz, int runs,
+                         modes_basis *basis, modes_krylov_report *report) {
+    modes_krylov_options options = modes_krylov_default_options();
+    options.count = r, options.inverse = inverse, options.orthogonalise.method = method, options.ritz = ritz;
+    double seconds = INFINITY;
+    for (int run = 0; run < runs; run++) {
+        if (report) fem_free(report->rayleigh), fem_free(report->residuals), *report = (modes_krylov_report){0};
+        double begin = fem_cpu_seconds();
+        bench_try(modes_krylov(&c->problem, &options, NULL, basis, report));
+        seconds = least(seconds, fem_cpu_seconds() - begin);
+    }
+    return seconds;
+}
+
+typedef struct quality {
+    double angle, share, frequency; // largest angle in degrees, mean coverage, largest relative error
+    int    covered;                 // modes of which 99 % is covered
+} quality;
+
+// of the first r/2 exact modes; `basis` went through a Ritz step
+static quality judge(const modes_case *c, const modes_basis *exact, const modes_basis *basis) {
+    int     half = basis->r / 2;
+    quality q = {0};
+    double *values = fem_alloc((size_t)basis->r, sizeof *values);
+    if (!values) bench_try(fem_fail(FEM_NO_MEMORY, "no memory for angles"));
+    bench_try(modes_principal_angles(&c->problem, basis->r, basis->U, half, exact->U, values));
+    q.angle = values[half - 1] * 180 / 3.14159265358979;
+    bench_try(modes_coverage(&c->problem, basis->r, basis->U, half, exact->U, values));
+    for (int j = 0; j < half; j++) {
+        q.share += values[j] / half;
+        q.covered += values[j] > 0.99;
+        q.frequency = fmax(q.frequency, fabs(sqrt(basis->omega2[j] / exact->omega2[j]) - 1));
+    }
+    fem_free(values);
+    return q;
+}
+
+static void run_rank(modes_case *c, modes_inverse *inverse, double factor, int size, int rank) {
+    int                   r = ranks[rank];
+    modes_basis           exact = {0}, basis = {0};
+    modes_report          report = {0};
+    modes_lanczos_options options = modes_lanczos_default_options();
+    options.count = r, options.inverse = inverse, options.tolerance = 1e-8;
+    double begin = fem_cpu_seconds();
+    bench_try(modes_lanczos(&c->problem, &options, NULL, &exact, &report));
+    double lanczos = fem_cpu_seconds() - begin;
+    printf("   r = %3d  ARPACK (ncv %d, tolerance %.0e, %d solves)  %8.2f s, with the factorisation %8.2f s", r,
+           report.vectors, options.tolerance, report.solves, lanczos, lanczos + factor);
+    if (rank < 2)
+        printf("   [P0: %.1f s and %.1f s, %.1fx]", sizes[size].paper[rank][0], sizes[size].paper[rank][1],
+               sizes[size].paper[rank][0] / sizes[size].paper[rank][1]);
+    printf("\n");
+    for (int method = 0; method < METHODS; method++) {
+        modes_krylov_report kr = {0};
+        double  krylov = run_krylov(c, inverse, r, (modes_gram_schmidt)method, false, r <= 60 ? 3 : 1, &basis, NULL);
+        double  ritz = run_krylov(c, inverse, r, (modes_gram_schmidt)method, true, 1, &basis, &kr);
+        quality q = judge(c, &exact, &basis);
+        printf("     %-5s %7.2f s %5.1fx | with factor %7.2f s %4.1fx | with Ritz step and residuals %7.2f s | solve "
+               "%.2f orthogonalise %.2f ritz %.2f report %.2f | U'MU-I %.0e | first %d modes: angle %.1f deg, share "
+               "%.4f, %d above 0.99, frequency error %.1e\n",
+               modes_gram_schmidt_name((modes_gram_schmidt)method), krylov, lanczos / krylov, krylov + factor,
+               (lanczos + factor) / (krylov + factor), ritz, kr.seconds_solve, kr.seconds_orthogonalise,
+               kr.seconds_ritz, kr.seconds_report, kr.orthogonalise.orthogonality, r / 2, q.angle, q.share, q.covered,
+               q.frequency);
+        fflush(stdout);
+        fem_free(kr.rayleigh), fem_free(kr.residuals);
+    }
+    fem_free(report.residuals);
+    modes_basis_destroy(&exact), modes_basis_destroy(&basis);
+}
+
+int main(int argc, char **argv) {
+    bench_header(argv, "Krylov modes against ARPACK, one core (P0 Table 2)");
+    fem_set_threads(1);
+    for (int size = 0; size < SIZES; size++) {
+        if (argc > 1 ? !strstr(sizes[size].name, argv[1]) : size > 2 && !bench_long()) continue;
+        modes_case     c;
+        modes_inverse *inverse = NULL;
+        modes_case_create(&c, sizes[size].name, sizes[size].tets);
+        double begin = fem_cpu_seconds();
+        bench_try(modes_inverse_create(&inverse, &c.problem, MODES_BORDER_MASS));
+        double               factor = fem_cpu_seconds() - begin;
+        modes_inverse_report report = modes_inverse_get_report(inverse);
+        printf("   %s: %d tets, %d free dofs; ordering and factorisation %.2f s, %.2f GB\n", c.name,
+               c.mesh.element_count, report.free_dofs, factor, report.factor.bytes * 1e-9);
+        for (int rank = 0; rank < RANKS; rank++)
+            if (argc > 2 ? ranks[rank] == atoi(argv[2]) : ranks[rank] <= 120 || bench_long())
+                run_rank(&c, inverse, factor, size, rank);
+        modes_inverse_destroy(inverse);
+        modes_case_destroy(&c);
+    }
+    printf("   peak memory of ours, without the factor: %.2f GB\n", (double)fem_memory_peak() * 1e-9);
+    return 0;
+}

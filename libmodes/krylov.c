@@ -1,0 +1,397 @@
+// Linear inertia modes: the Krylov space of K^-1 M over a few seeds, with one factorisation and block solves.
+// [Craig, Hale 1988; Yang et al. 2013; P0 section 4.1]
+//
+//     U_1 = [K^-1 F, K^-1 M U_0],   U_m = K^-1 M U_(m-1),   each block made orthonormal to all before it.
+//
+// U_0 are the seeds and F the unit wrenches on interfaces with other bodies. A dependent column is dropped, and what it
+// would have led to with it: columns wait in one queue, each one's successor joins at the end, so that the recursion
+// goes on with whatever is left, and fails when nothing is. A body that is not held is treated by the bordered inverse
+// of inverse.c. Rigid seeds are of no use to it: their load M U_0 is a rigid one, which the border takes away (with the
+// mass border all of it, with the plain border all but an artefact of the mesh).
+#include "libmodes/krylov_internal.h"
+
+#include <string.h>
+
+modes_krylov_options modes_krylov_default_options(void) {
+    return (modes_krylov_options){
+        .count = 20, .random_fields = 6, .random_state = 1, .orthogonalise = modes_orthogonalise_default_options()};
+}
+
+typedef struct krylov {
+    const modes_problem        *problem;
+    const modes_krylov_options *options;
+    const fem_progress         *progress;
+    modes_inverse              *inverse;
+    bool                        own_inverse;
+    modes_mass                  mass;
+    modes_orthogonaliser       *orthogonaliser;
+    modes_basis                 basis;
+    unsigned                    seeds;
+    int                         have; // columns of the basis so far
+    modes_krylov_report         report;
+} krylov;
+
+// ---- what can be wrong before anything is computed -----------------------------------------------------------------
+
+static fem_status check_options(const modes_krylov_options *o) {
+    if (o->count < 1) return fem_fail(FEM_BAD_INPUT, "krylov.count is %d, expected > 0", o->count);
+    if (o->seeds & ~(unsigned)(MODES_SEED_RIGID | MODES_SEED_QUADRATIC | MODES_SEED_RANDOM))
+        return fem_fail(FEM_BAD_INPUT, "krylov.seeds is 0x%x, which has unknown bits", o->seeds);
+    if ((o->seeds & MODES_SEED_RANDOM) && o->random_fields < 1)
+        return fem_fail(FEM_BAD_INPUT, "krylov.random_fields is %d, expected > 0", o->random_fields);
+    if (o->vector_count < 0 || (o->vector_count > 0 && !o->vectors))
+        return fem_fail(FEM_BAD_INPUT, "krylov.vector_count is %d, expected >= 0 and as many vectors", o->vector_count);
+    if (o->interface_count < 0 || (o->interface_count > 0 && !o->interfaces))
+        return fem_fail(FEM_BAD_INPUT, "krylov.interface_count is %d, expected >= 0 and as many interfaces",
+                        o->interface_count);
+    if (o->interface_seeds < 0)
+        return fem_fail(FEM_BAD_INPUT, "krylov.interface_seeds is %d, expected >= 0", o->interface_seeds);
+    return FEM_OK;
+}
+
+// Every free vertex must belong to an element and have mass. (Vertices without element that are held do no harm.)
+static fem_status check_mass(const modes_problem *p, int *free_dofs) {
+    fem_status status = FEM_OK;
+    int        vertices = p->mesh->vertex_count, components = 0;
+    int       *component = fem_alloc((size_t)vertices, sizeof *component);
+    if (!component) return fem_fail(FEM_NO_MEMORY, "no memory for the components of %d vertices", vertices);
+    FEM_TRY(fem_mesh_components(p->mesh, component, &components));
+    *free_dofs = 0;
+    for (int v = 0; v < vertices; v++) {
+        const unsigned char *fixed = p->fixed ? p->fixed + 3 * (size_t)v : NULL;
+        int                  is_free = 3;
+        for (int i = 0; fixed && i < 3; i++) is_free -= fixed[i] != 0;
+        *free_dofs += is_free;
+        if (is_free == 0) continue;
+        if (component[v] < 0) {
+            status =
+                fem_fail(FEM_BAD_INPUT,
+                         "vertex %d belongs to no element: it has neither mass nor stiffness; remove it or hold it",
+                         v + p->mesh->file_base);
+            goto done;
+        }
+        if (!(p->M->value[9 * (size_t)p->M->row_start[v]] > 0)) {
+            status = fem_fail(FEM_BAD_INPUT, "vertex %d has no mass: the density of its elements must be positive",
+                              v + p->mesh->file_base);
+            goto done;
+        }
+    }
+done:
+    fem_free(component);
+    return status;
+}
+
+static fem_status check_supports(const krylov *k, int rigid, int free_dofs) {
+    const modes_krylov_options *o = k->options;
+    if (o->count > free_dofs - rigid)
+        return fem_fail(
+            FEM_BAD_INPUT,
+            "%d modes were asked for, but the body has only %d (%d free degrees of freedom, %d of them rigid)",
+            o->count, free_dofs - rigid, free_dofs, rigid);
+    if (rigid > 0 && (o->seeds & MODES_SEED_RIGID))
+        return fem_fail(FEM_BAD_INPUT,
+                        "rigid seeds need a body that is held, but the supports leave %d rigid motions (6 for each "
+                        "component that is free): such seeds would not deform it; quadratic or random seeds, vectors, "
+                        "interfaces or more supports would do",
+                        rigid);
+    return FEM_OK;
+}
+
+// Counts rigid motions without a factorisation, so that what is wrong is said before the long computation.
+static fem_status prepare(krylov *k) {
+    fem_status status = FEM_OK;
+    int        free_dofs = 0, rigid = 0;
+    double    *R = NULL;
+    FEM_TRY(check_options(k->options));
+    FEM_TRY(check_mass(k->problem, &free_dofs));
+    if (k->options->inverse) {
+        const modes_problem *other = k->options->inverse->problem;
+        if (other->K != k->problem->K || other->M != k->problem->M || other->fixed != k->problem->fixed) {
+            status = fem_fail(FEM_BAD_INPUT, "krylov.inverse belongs to another problem");
+            goto done;
+        }
+        rigid = k->options->inverse->report.rigid;
+    } else {
+        FEM_TRY(modes_rigid(k->problem, &R, &rigid));
+    }
+    FEM_TRY(check_supports(k, rigid, free_dofs));
+    k->seeds = k->options->seeds;
+    if (k->seeds == 0 && k->options->vector_count == 0) k->seeds = rigid > 0 ? MODES_SEED_QUADRATIC : MODES_SEED_RIGID;
+    FEM_TRY(fem_progress_report(k->progress, "factorisation", 0));
+    if (k->options->inverse)
+        k->inverse = k->options->inverse;
+    else
+        FEM_TRY(modes_inverse_create(&k->inverse, k->problem, k->options->border));
+    k->own_inverse = !k->options->inverse;
+    k->report.free_dofs = free_dofs;
+    k->report.rigid = rigid;
+    k->report.seconds_factor = modes_inverse_get_report(k->inverse).seconds_factor;
+done:
+    fem_free(R);
+    return status;
+}
+
+// ---- the first block -----------------------------------------------------------------------------------------------
+
+static fem_status solve(krylov *k, int columns, double *B, double *X) {
+    double     begin = fem_seconds();
+    fem_status status = modes_inverse_solve(k->inverse, columns, B, X);
+    k->report.seconds_solve += fem_seconds() - begin;
+    k->report.solves += columns;
+    return status;
+}
+
+static void scale_to_mass(const modes_mass *mass, int n, int columns, double *U, double *MU) {
+    modes_mass_multiply(mass, columns, U, MU);
+    for (int c = 0; c < columns; c++) {
+        double *u = U + (size_t)c * (size_t)n, *mu = MU + (size_t)c * (size_t)n, square = dense_dot(n, u, mu);
+        if (square > 0) dense_scale(n, 1 / sqrt(square), mu);
+    }
+}
+
+// Static responses of the interfaces, weighted, compressed to `keep`, in X.
+static fem_status interface_block(krylov *k, int keep, double *X) {
+    fem_status status = FEM_OK;
+    int        n = k->basis.n, columns = 6 * k->options->interface_count;
+    for (int i = 0; i < k->options->interface_count; i++) {
+        double force, moment, *F = X + 6 * (size_t)i * (size_t)n;
+        status = modes_interface_wrenches(k->problem, k->options->interfaces + i, F);
+        if (status == FEM_OK) status = modes_interface_scale(k->problem, k->options->interfaces + i, &force, &moment);
+        if (status != FEM_OK) return fem_fail_prefix(status, "interface %d: ", i);
+        for (int c = 0; c < 6; c++) dense_scale(n, c < 3 ? force : moment, F + (size_t)c * (size_t)n);
+    }
+    FEM_TRY(solve(k, columns, X, X));
+    FEM_TRY(modes_compress(&k->mass, n, columns, keep, X, &k->report.interface_share));
+    k->report.interface_kept = keep;
+done:
+    return status;
+}
+
+// K^-1 M U_0, the softest `keep` combinations when there are more seeds than modes, in X.
+static fem_status inertia_block(krylov *k, int columns, int keep, double *X) {
+    fem_status status = FEM_OK;
+    int        n = k->basis.n, fields = columns - k->options->vector_count;
+    double     share, *U0 = fem_alloc((size_t)n * (size_t)columns, sizeof *U0);
+    if (!U0) return fem_fail(FEM_NO_MEMORY, "no memory for %d seeds", columns);
+    modes_seed_fields(k->problem, k->inverse->fixed, k->seeds, k->options->random_fields, k->options->random_state, U0);
+    for (int c = 0; c < k->options->vector_count; c++)
+        for (int i = 0; i < n; i++)
+            U0[(size_t)(fields + c) * (size_t)n + (size_t)i] =
+                k->inverse->fixed[i] ? 0 : k->options->vectors[(size_t)c * (size_t)n + (size_t)i];
+    scale_to_mass(&k->mass, n, columns, U0, X);
+    FEM_TRY(solve(k, columns, X, X));
+    FEM_TRY(modes_compress(&k->mass, n, columns, keep, X, &share));
+done:
+    fem_free(U0);
+    return status;
+}
+
+static fem_status orthogonalise(krylov *k, int columns, int *kept) {
+    double     begin = fem_seconds();
+    fem_status status = modes_orthogonaliser_add(k->orthogonaliser, columns, kept);
+    k->report.seconds_orthogonalise += fem_seconds() - begin;
+    k->report.blocks++;
+    k->report.dropped += columns - *kept;
+    k->have += *kept;
+    return status;
+}
+
+static int smaller(int a, int b) { return a < b ? a : b; }
+
+static fem_status first_block(krylov *k) {
+    const modes_krylov_options *o = k->options;
+    fem_status                  status = FEM_OK;
+    int                         n = k->basis.n, kept = 0, wrenches = 6 * o->interface_count;
+    int                         most = o->interface_seeds > 0 ? smaller(o->interface_seeds, o->count) : o->count;
+    int     from_interfaces = smaller(wrenches, most), fields = modes_seed_count(k->seeds, o->random_fields);
+    int     columns = fields + o->vector_count, from_seeds = smaller(columns, o->count - from_interfaces);
+    int     width = wrenches > columns ? wrenches : columns;
+    double *X = fem_alloc((size_t)n * (size_t)width, sizeof *X);
+    if (!X) return fem_fail(FEM_NO_MEMORY, "no memory for %d seeds", width);
+    if (from_interfaces > 0) {
+        FEM_TRY(interface_block(k, from_interfaces, X));
+        memcpy(k->basis.U, X, (size_t)n * (size_t)from_interfaces * sizeof *X);
+    }
+    if (from_seeds > 0) {
+        FEM_TRY(inertia_block(k, columns, from_seeds, X));
+        memcpy(k->basis.U + (size_t)n * (size_t)from_interfaces, X, (size_t)n * (size_t)from_seeds * sizeof *X);
+    }
+    k->report.seeds = from_interfaces + from_seeds;
+    FEM_TRY(orthogonalise(k, k->report.seeds, &kept));
+    if (kept == 0)
+        status = fem_fail(FEM_BAD_INPUT,
+                          "none of the %d seeds deforms the body: their loads are zero or rigid; other "
+                          "seeds would do",
+                          k->report.seeds);
+done:
+    fem_free(X);
+    return status;
+}
+
+// ---- the recursion -------------------------------------------------------------------------------------------------
+
+static fem_status recur(krylov *k) {
+    fem_status status = FEM_OK;
+    int        n = k->basis.n, count = k->options->count, source = 0, kept = 0;
+    int        width = smaller(k->have, MODES_PANEL);
+    double    *B = fem_alloc((size_t)n * (size_t)width, sizeof *B);
+    if (!B) return fem_fail(FEM_NO_MEMORY, "no memory for %d right-hand sides", width);
+    while (k->have < count) {
+        int columns = smaller(width, smaller(count - k->have, k->have - source));
+        if (columns == 0) {
+            status =
+                fem_fail(FEM_BAD_INPUT,
+                         "the Krylov space of these seeds has only %d dimensions, %d modes were asked for: more or "
+                         "other seeds (random ones, for instance) would do",
+                         k->have, count);
+            goto done;
+        }
+        FEM_TRY(fem_progress_report(k->progress, "Krylov block", (double)k->have / count));
+        modes_orthogonaliser_mass(k->orthogonaliser, source, columns, B);
+        FEM_TRY(solve(k, columns, B, k->basis.U + (size_t)k->have * (size_t)n));
+        FEM_TRY(orthogonalise(k, columns, &kept));
+        source += columns;
+    }
+done:
+    fem_free(B);
+    return status;
+}
+
+// ---- Rayleigh quotients, Ritz step, residuals ----------------------------------------------------------------------
+
+typedef fem_status (*panel_function)(krylov *k, int first, int columns, const double *KU, void *context);
+
+// Calls a function with K U for a few columns at a time.
+static fem_status for_stiffness(krylov *k, panel_function function, void *context) {
+    fem_status status = FEM_OK;
+    int        n = k->basis.n, r = k->basis.r, most = smaller(r, MODES_PANEL);
+    double    *KU = fem_alloc((size_t)n * (size_t)most, sizeof *KU);
+    if (!KU) return fem_fail(FEM_NO_MEMORY, "no memory for the stiffness of %d modes", r);
+    for (int first = 0; first < r; first += most) {
+        int columns = smaller(most, r - first);
+        fem_sparse_multiply(k->problem->K, columns, k->basis.U + (size_t)first * (size_t)n, KU);
+        FEM_TRY(function(k, first, columns, KU, context));
+    }
+done:
+    fem_free(KU);
+    return status;
+}
+
+static fem_status reduced_stiffness(krylov *k, int first, int columns, const double *KU, void *context) {
+    double *reduced = context; // r x r
+    return tall_inner(k->basis.n, k->basis.r, columns, k->basis.U, KU, reduced + (size_t)first * (size_t)k->basis.r);
+}
+
+static fem_status rayleigh_quotients(krylov *k, int first, int columns, const double *KU, void *context) {
+    double *rayleigh = context;
+    size_t  n = (size_t)k->basis.n;
+    for (int c = 0; c < columns; c++)
+        rayleigh[first + c] = dense_dot(k->basis.n, k->basis.U + (size_t)(first + c) * n, KU + (size_t)c * n);
+    return FEM_OK;
+}
+
+static fem_status residuals(krylov *k, int first, int columns, const double *KU, void *context) {
+    double *MU = context; // n x MODES_PANEL
+    size_t  n = (size_t)k->basis.n;
+    modes_mass_multiply(&k->mass, columns, k->basis.U + (size_t)first * n, MU);
+    for (size_t c = 0; c < (size_t)columns; c++) {
+        double square = 0, whole = 0, omega2 = k->basis.omega2[(size_t)first + c];
+        for (size_t i = 0; i < n; i++) {
+            if (k->inverse->fixed[i]) continue; // reactions
+            double force = KU[c * n + i], d = force - omega2 * MU[c * n + i];
+            square += d * d, whole += force * force;
+        }
+        k->report.residuals[(size_t)first + c] = whole > 0 ? sqrt(square / whole) : 0;
+    }
+    return FEM_OK;
+}
+
+// U^T K U = V D V^T, U <- U V, omega^2 = D
+static fem_status ritz(krylov *k) {
+    fem_status status = FEM_OK;
+    int        n = k->basis.n, r = k->basis.r;
+    double    *T = fem_alloc((size_t)r * (size_t)r, sizeof *T);
+    if (!T) return fem_fail(FEM_NO_MEMORY, "no memory for a Ritz step of %d modes", r);
+    FEM_TRY(for_stiffness(k, reduced_stiffness, T));
+    for (size_t j = 0; j < (size_t)r; j++) k->report.rayleigh[j] = T[j * (size_t)r + j];
+    FEM_TRY(dense_symmetric_eigen(r, T, k->basis.omega2));
+    FEM_TRY(tall_right(n, r, r, T, k->basis.U));
+done:
+    fem_free(T);
+    return status;
+}
+
+static fem_status finish(krylov *k, bool with_residuals) {
+    fem_status status = FEM_OK;
+    int        r = k->basis.r;
+    double     begin = fem_seconds(), *MU = NULL;
+    double     before = k->orthogonaliser->report.seconds;
+    FEM_TRY(modes_orthogonaliser_finish(k->orthogonaliser, &k->report.orthogonalise));
+    k->report.seconds_orthogonalise += k->report.orthogonalise.seconds - before;
+    modes_orthogonaliser_destroy(k->orthogonaliser); // its M U is not needed any more
+    k->orthogonaliser = NULL;
+    if (k->options->ritz) {
+        double begin_ritz = fem_seconds();
+        FEM_TRY(ritz(k));
+        k->report.seconds_ritz = fem_seconds() - begin_ritz;
+    } else {
+        FEM_TRY(for_stiffness(k, rayleigh_quotients, k->report.rayleigh));
+        memcpy(k->basis.omega2, k->report.rayleigh, (size_t)r * sizeof *k->report.rayleigh);
+    }
+    if (with_residuals) {
+        MU = fem_alloc((size_t)k->basis.n * MODES_PANEL, sizeof *MU);
+        if (!MU) {
+            status = fem_fail(FEM_NO_MEMORY, "no memory for the residuals of %d modes", r);
+            goto done;
+        }
+        FEM_TRY(for_stiffness(k, residuals, MU));
+    }
+    k->report.seconds_report =
+        fem_seconds() - begin - k->report.seconds_ritz - (k->report.orthogonalise.seconds - before);
+done:
+    fem_free(MU);
+    return status;
+}
+
+static fem_status allocate(krylov *k) {
+    int    n = 3 * k->problem->mesh->vertex_count, r = k->options->count;
+    size_t rows = (size_t)n;
+    k->basis = (modes_basis){.n = n, .r = r};
+    k->basis.U = fem_alloc(rows * (size_t)r, sizeof *k->basis.U);
+    k->basis.omega2 = fem_alloc((size_t)r, sizeof *k->basis.omega2);
+    k->report.rayleigh = fem_calloc((size_t)r, sizeof *k->report.rayleigh);
+    k->report.residuals = fem_calloc((size_t)r, sizeof *k->report.residuals);
+    if (!k->basis.U || !k->basis.omega2 || !k->report.rayleigh || !k->report.residuals)
+        return fem_fail(FEM_NO_MEMORY, "no memory for %d modes of %d degrees of freedom", r, n);
+    return FEM_OK;
+}
+
+fem_status modes_krylov(const modes_problem *problem, const modes_krylov_options *options, const fem_progress *progress,
+                        modes_basis *basis, modes_krylov_report *report) {
+    fem_status status = FEM_OK;
+    krylov     k = {.problem = problem, .options = options, .progress = progress};
+    FEM_TRY(prepare(&k));
+    FEM_TRY(allocate(&k));
+    FEM_TRY(modes_mass_create(&k.mass, problem->M));
+    FEM_TRY(
+        modes_orthogonaliser_create(&k.orthogonaliser, problem, &options->orthogonalise, options->count, k.basis.U));
+    k.report.seconds_orthogonalise = k.orthogonaliser->report.seconds;
+    FEM_TRY(first_block(&k));
+    FEM_TRY(recur(&k));
+    FEM_TRY(finish(&k, report != NULL));
+    modes_basis_destroy(basis);
+    *basis = k.basis;
+    k.basis = (modes_basis){0};
+    if (report) {
+        *report = k.report;
+        k.report.rayleigh = k.report.residuals = NULL;
+    }
+done:
+    fem_free(k.report.rayleigh);
+    fem_free(k.report.residuals);
+    modes_basis_destroy(&k.basis);
+    modes_orthogonaliser_destroy(k.orthogonaliser);
+    modes_mass_destroy(&k.mass);
+    if (k.own_inverse) modes_inverse_destroy(k.inverse);
+    return status;
+}

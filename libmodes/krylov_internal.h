@@ -1,0 +1,83 @@
+// What the files of the Krylov bases and of the orthogonalisation tell each other.
+#ifndef LIMBER_MODES_KRYLOV_INTERNAL_H
+#define LIMBER_MODES_KRYLOV_INTERNAL_H
+
+#include "libmodes/internal.h"
+
+// ---- tall matrices: very many rows, few columns, leading dimension n; row panels on all threads (tall.c) ------------
+
+enum { TALL_PANELS = 16 }; // fixed, so that sums do not depend on the number of threads
+
+// C (a x b) = A^T B
+fem_status tall_inner(int n, int a, int b, const double *A, const double *B, double *C);
+// X (n x b) += alpha A C, A n x a, C a x b
+void tall_add(int n, int a, int b, double alpha, const double *A, const double *C, double *X);
+// X (n x b) <- X T in its first `columns` columns, T b x columns
+fem_status tall_right(int n, int b, int columns, const double *T, double *X);
+// Upper triangular T with T^T G T = I on the leading columns of G (b x b, symmetric), as many as have a pivot of at
+// least `least` times their diagonal entry; returns their number m. T is m x m.
+int tall_cholesky_inverse(int b, const double *G, double least, double *T);
+// max |G - I|
+double tall_distance_from_identity(int b, const double *G);
+
+// ---- the mass matrix (mass.c) ---------------------------------------------------------------------------------------
+
+// Blocks of a mass matrix are multiples of the identity: a ninth of the numbers, both halves stored so that rows can be
+// computed side by side.
+typedef struct modes_mass {
+    const fem_sparse *M;
+    int              *start, *column; // M->n + 1; NULL when some block is not a multiple of the identity
+    double           *value;
+} modes_mass;
+fem_status modes_mass_create(modes_mass *mass, const fem_sparse *M);
+void       modes_mass_destroy(modes_mass *mass);
+void       modes_mass_multiply(const modes_mass *mass, int columns, const double *X, double *Y); // Y = M X
+// G (r x r) = U^T M U, a few columns of M U at a time
+fem_status modes_mass_gram(const modes_mass *mass, int r, const double *U, double *G);
+
+// ---- the sample of nodes of the reduced inner product (sample.c) ----------------------------------------------------
+
+typedef struct modes_sample {
+    int     count;
+    int    *vertex;
+    double *weight; // kg
+} modes_sample;
+// About `wanted` cubes of equal size cover the body; each gives the node nearest its centre, with the mass in the cube.
+fem_status modes_sample_create(modes_sample *sample, const modes_problem *problem, int wanted);
+void       modes_sample_destroy(modes_sample *sample);
+
+// ---- orthogonalisation (orthogonalise.c, reduced.c) -----------------------------------------------------------------
+
+struct modes_orthogonaliser {
+    modes_orthogonalise_options options; // passes and samples chosen
+    modes_mass                  mass;
+    int                         n, capacity, count;
+    double                     *U;  // n x capacity, the caller's
+    double                     *MU; // n x capacity; NULL in the reduced method
+    // of the reduced method
+    modes_sample               sample;
+    double                    *S; // 3 samples x capacity: rows of U times the square roots of their weights
+    modes_orthogonalise_report report;
+};
+
+enum { MODES_PANEL = 32 }; // columns that are treated together
+
+fem_status modes_reduced_add(modes_orthogonaliser *o, int columns);
+fem_status modes_reduced_finish(modes_orthogonaliser *o);
+// Moves the `behind` columns that stand behind column j of X one to the left.
+void modes_close_gap(int n, int behind, double *X);
+
+// ---- seeds (seeds.c, interface.c) -----------------------------------------------------------------------------------
+
+int modes_seed_count(unsigned seeds, int random_fields);
+// U0 (n x modes_seed_count): fields of unit mass norm, zero on fixed degrees of freedom
+void modes_seed_fields(const modes_problem *problem, const unsigned char *fixed, unsigned seeds, int random_fields,
+                       unsigned random_state, double *U0);
+// X (n x columns) <- its `keep` heaviest combinations, by the singular value decomposition in the mass norm;
+// *share is the part of the squared norm that they keep.
+fem_status modes_compress(const modes_mass *mass, int n, int columns, int keep, double *X, double *share);
+// Weights of an interface's forces and moments in the compression.
+fem_status modes_interface_scale(const modes_problem *problem, const modes_interface *interface, double *force,
+                                 double *moment);
+
+#endif

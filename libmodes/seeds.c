@@ -1,0 +1,102 @@
+// Fields with which a Krylov recursion starts.
+#include "libmodes/krylov_internal.h"
+
+#include <string.h>
+
+enum { QUADRATIC_FIELDS = 18 };
+
+int modes_seed_count(unsigned seeds, int random_fields) {
+    int count = 0;
+    for (unsigned bit = 0; bit < 6; bit++) count += (seeds >> bit & 1) != 0;
+    if (seeds & MODES_SEED_QUADRATIC) count += QUADRATIC_FIELDS;
+    if (seeds & MODES_SEED_RANDOM) count += random_fields;
+    return count;
+}
+
+// The middle of the body and half its diagonal, so that all fields are of the same size.
+static double middle(const fem_mesh *mesh, double centre[3]) {
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    for (int v = 0; v < mesh->vertex_count; v++)
+        for (int i = 0; i < 3; i++) {
+            low[i] = fmin(low[i], mesh->vertices[3 * (size_t)v + (size_t)i]);
+            high[i] = fmax(high[i], mesh->vertices[3 * (size_t)v + (size_t)i]);
+        }
+    for (int i = 0; i < 3; i++) centre[i] = 0.5 * (low[i] + high[i]);
+    return 0.5 * vec3_distance(low, high);
+}
+
+// Field 0..2: translations; 3..5: rotations e_k x d; 6 ..: d_a d_b e_c with (a, b) = 00 11 22 01 12 20.
+static void field_at(int field, const double d[3], double u[3]) {
+    memset(u, 0, 3 * sizeof *u);
+    if (field < 3) {
+        u[field] = 1;
+    } else if (field < 6) {
+        int k = field - 3, i = (k + 1) % 3, j = (k + 2) % 3;
+        u[i] = -d[j], u[j] = d[i];
+    } else {
+        int pair = (field - 6) / 3;
+        u[field % 3] = pair < 3 ? d[pair] * d[pair] : d[pair - 3] * d[(pair - 2) % 3];
+    }
+}
+
+static void fill_field(const fem_mesh *mesh, const double centre[3], double size, int field, double *u) {
+    for (int v = 0; v < mesh->vertex_count; v++) {
+        double d[3];
+        vec3_sub(d, mesh->vertices + 3 * (size_t)v, centre);
+        for (int i = 0; i < 3; i++) d[i] /= size;
+        field_at(field, d, u + 3 * (size_t)v);
+    }
+}
+
+// Uniform in (-1, 1), a sequence that depends on *state only (splitmix64).
+static double random_number(unsigned long *state) {
+    unsigned long z = (*state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return (double)((z ^ (z >> 31)) >> 11) * (2.0 / 9007199254740992.0) - 1;
+}
+
+void modes_seed_fields(const modes_problem *problem, const unsigned char *fixed, unsigned seeds, int random_fields,
+                       unsigned random_state, double *U0) {
+    int           n = 3 * problem->mesh->vertex_count, column = 0;
+    double        centre[3], size = middle(problem->mesh, centre);
+    unsigned long state = random_state;
+    for (int field = 0; field < 6 + QUADRATIC_FIELDS; field++)
+        if (field < 6 ? (seeds >> field & 1) != 0 : (seeds & MODES_SEED_QUADRATIC) != 0)
+            fill_field(problem->mesh, centre, size, field, U0 + (size_t)column++ * (size_t)n);
+    for (int k = 0; (seeds & MODES_SEED_RANDOM) && k < random_fields; k++) {
+        double *u = U0 + (size_t)column++ * (size_t)n;
+        for (int i = 0; i < n; i++) u[i] = random_number(&state);
+    }
+    for (int c = 0; c < column; c++)
+        for (int i = 0; i < n; i++)
+            if (fixed[i]) U0[(size_t)c * (size_t)n + (size_t)i] = 0;
+}
+
+// G = X^T M X = V S^2 V^T, X <- X V of the largest S. Through the Gram matrix singular values below 1e-8 of the largest
+// drown, which are those that are dropped first.
+fem_status modes_compress(const modes_mass *mass, int n, int columns, int keep, double *X, double *share) {
+    fem_status status = FEM_OK;
+    size_t     size = (size_t)columns * (size_t)columns;
+    double    *G = fem_alloc(size, sizeof *G), *T = fem_alloc(size, sizeof *T);
+    double    *values = fem_alloc((size_t)columns, sizeof *values), kept = 0, all = 0;
+    *share = 1;
+    if (!G || !T || !values) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory to compress %d seeds", columns);
+        goto done;
+    }
+    if (keep >= columns) goto done;
+    FEM_TRY(modes_mass_gram(mass, columns, X, G));
+    FEM_TRY(dense_symmetric_eigen(columns, G, values));
+    for (int j = 0; j < columns; j++) all += fmax(values[j], 0);
+    for (int j = 0; j < keep; j++) { // the largest come last
+        kept += fmax(values[columns - 1 - j], 0);
+        memcpy(T + (size_t)j * (size_t)columns, G + (size_t)(columns - 1 - j) * (size_t)columns,
+               (size_t)columns * sizeof *T);
+    }
+    FEM_TRY(tall_right(n, columns, keep, T, X));
+    if (all > 0) *share = kept / all;
+done:
+    fem_free(G), fem_free(T), fem_free(values);
+    return status;
+}
