@@ -141,12 +141,24 @@ static fem_status solve(krylov *k, int columns, double *B, double *X) {
     return status;
 }
 
-static void scale_to_mass(const modes_mass *mass, int n, int columns, double *U, double *MU) {
-    modes_mass_multiply(mass, columns, U, MU);
+// B = M U_0 with columns of unit mass norm. The load of a rigid motion that the supports allow is zero but for
+// rounding, which a solution would blow up: it becomes zero. U_0 is work space afterwards.
+static fem_status seed_loads(krylov *k, int columns, double *U0, double *B) {
+    int     n = k->basis.n;
+    double *before = fem_alloc((size_t)columns, sizeof *before);
+    if (!before) return fem_fail(FEM_NO_MEMORY, "no memory for %d seeds", columns);
+    modes_mass_multiply(&k->mass, columns, U0, B);
     for (int c = 0; c < columns; c++) {
-        double *u = U + (size_t)c * (size_t)n, *mu = MU + (size_t)c * (size_t)n, square = dense_dot(n, u, mu);
-        if (square > 0) dense_scale(n, 1 / sqrt(square), mu);
+        double *u = U0 + (size_t)c * (size_t)n, *b = B + (size_t)c * (size_t)n, square = dense_dot(n, u, b);
+        if (square > 0) dense_scale(n, 1 / sqrt(square), b);
+        before[c] = dense_norm(n, u);
     }
+    modes_inverse_project(k->inverse, columns, U0);
+    for (int c = 0; c < columns; c++)
+        if (!(dense_norm(n, U0 + (size_t)c * (size_t)n) > 1e-8 * before[c]))
+            memset(B + (size_t)c * (size_t)n, 0, (size_t)n * sizeof *B);
+    fem_free(before);
+    return FEM_OK;
 }
 
 // Static responses of the interfaces, weighted, compressed to `keep`, in X.
@@ -178,7 +190,7 @@ static fem_status inertia_block(krylov *k, int columns, int keep, double *X) {
         for (int i = 0; i < n; i++)
             U0[(size_t)(fields + c) * (size_t)n + (size_t)i] =
                 k->inverse->fixed[i] ? 0 : k->options->vectors[(size_t)c * (size_t)n + (size_t)i];
-    scale_to_mass(&k->mass, n, columns, U0, X);
+    FEM_TRY(seed_loads(k, columns, U0, X));
     FEM_TRY(solve(k, columns, X, X));
     FEM_TRY(modes_compress(&k->mass, n, columns, keep, X, &share));
 done:

@@ -13,7 +13,7 @@ enum {
     MODES_SEED_ROTATION_Y = 16,
     MODES_SEED_ROTATION_Z = 32,
     MODES_SEED_RIGID = 63,
-    MODES_SEED_QUADRATIC = 64, // x_a x_b e_c, 18 fields
+    MODES_SEED_QUADRATIC = 64, // polynomials up to degree two: 6 strains, and the 18 x_a x_b e_c
     MODES_SEED_RANDOM = 128    // modes_krylov_options.random_fields
 };
 

@@ -3,12 +3,12 @@
 
 #include <string.h>
 
-enum { QUADRATIC_FIELDS = 18 };
+enum { RIGID_FIELDS = 6, POLYNOMIALS = 24 };
 
 int modes_seed_count(unsigned seeds, int random_fields) {
     int count = 0;
     for (unsigned bit = 0; bit < 6; bit++) count += (seeds >> bit & 1) != 0;
-    if (seeds & MODES_SEED_QUADRATIC) count += QUADRATIC_FIELDS;
+    if (seeds & MODES_SEED_QUADRATIC) count += POLYNOMIALS;
     if (seeds & MODES_SEED_RANDOM) count += random_fields;
     return count;
 }
@@ -25,17 +25,23 @@ static double middle(const fem_mesh *mesh, double centre[3]) {
     return 0.5 * vec3_distance(low, high);
 }
 
-// Field 0..2: translations; 3..5: rotations e_k x d; 6 ..: d_a d_b e_c with (a, b) = 00 11 22 01 12 20.
+// Field 0..2: translations; 3..5: rotations e_k x d; then with (a, b) = 00 11 22 01 12 20 the six strains
+// d_a e_b + d_b e_a, and the eighteen d_a d_b e_c. Quadratic fields alone are odd under inversion, strains even: a body
+// with three planes of symmetry would never show half its modes (every second bending mode among them) without these.
 static void field_at(int field, const double d[3], double u[3]) {
     memset(u, 0, 3 * sizeof *u);
     if (field < 3) {
         u[field] = 1;
-    } else if (field < 6) {
+    } else if (field < RIGID_FIELDS) {
         int k = field - 3, i = (k + 1) % 3, j = (k + 2) % 3;
         u[i] = -d[j], u[j] = d[i];
     } else {
-        int pair = (field - 6) / 3;
-        u[field % 3] = pair < 3 ? d[pair] * d[pair] : d[pair - 3] * d[(pair - 2) % 3];
+        int polynomial = field - RIGID_FIELDS, pair = polynomial < 6 ? polynomial : (polynomial - 6) / 3;
+        int a = pair % 3, b = pair < 3 ? a : (a + 1) % 3;
+        if (polynomial < 6)
+            u[a] += d[b], u[b] += d[a];
+        else
+            u[polynomial % 3] = d[a] * d[b];
     }
 }
 
@@ -61,8 +67,8 @@ void modes_seed_fields(const modes_problem *problem, const unsigned char *fixed,
     int           n = 3 * problem->mesh->vertex_count, column = 0;
     double        centre[3], size = middle(problem->mesh, centre);
     unsigned long state = random_state;
-    for (int field = 0; field < 6 + QUADRATIC_FIELDS; field++)
-        if (field < 6 ? (seeds >> field & 1) != 0 : (seeds & MODES_SEED_QUADRATIC) != 0)
+    for (int field = 0; field < RIGID_FIELDS + POLYNOMIALS; field++)
+        if (field < RIGID_FIELDS ? (seeds >> field & 1) != 0 : (seeds & MODES_SEED_QUADRATIC) != 0)
             fill_field(problem->mesh, centre, size, field, U0 + (size_t)column++ * (size_t)n);
     for (int k = 0; (seeds & MODES_SEED_RANDOM) && k < random_fields; k++) {
         double *u = U0 + (size_t)column++ * (size_t)n;
