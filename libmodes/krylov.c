@@ -14,7 +14,7 @@
 
 modes_krylov_options modes_krylov_default_options(void) {
     return (modes_krylov_options){
-        .count = 20, .random_fields = 6, .random_state = 1, .orthogonalise = modes_orthogonalise_default_options()};
+        .count = 20, .fields = 6, .random_state = 1, .orthogonalise = modes_orthogonalise_default_options()};
 }
 
 typedef struct krylov {
@@ -37,8 +37,7 @@ static fem_status check_options(const modes_krylov_options *o) {
     if (o->count < 1) return fem_fail(FEM_BAD_INPUT, "krylov.count is %d, expected > 0", o->count);
     if (o->seeds & ~(unsigned)(MODES_SEED_RIGID | MODES_SEED_QUADRATIC | MODES_SEED_RANDOM))
         return fem_fail(FEM_BAD_INPUT, "krylov.seeds is 0x%x, which has unknown bits", o->seeds);
-    if ((o->seeds & MODES_SEED_RANDOM) && o->random_fields < 1)
-        return fem_fail(FEM_BAD_INPUT, "krylov.random_fields is %d, expected > 0", o->random_fields);
+    if (o->fields < 1) return fem_fail(FEM_BAD_INPUT, "krylov.fields is %d, expected > 0", o->fields);
     if (o->vector_count < 0 || (o->vector_count > 0 && !o->vectors))
         return fem_fail(FEM_BAD_INPUT, "krylov.vector_count is %d, expected >= 0 and as many vectors", o->vector_count);
     if (o->interface_count < 0 || (o->interface_count > 0 && !o->interfaces))
@@ -185,7 +184,7 @@ static fem_status inertia_block(krylov *k, int columns, int keep, double *X) {
     int        n = k->basis.n, fields = columns - k->options->vector_count;
     double     share, *U0 = fem_alloc((size_t)n * (size_t)columns, sizeof *U0);
     if (!U0) return fem_fail(FEM_NO_MEMORY, "no memory for %d seeds", columns);
-    modes_seed_fields(k->problem, k->inverse->fixed, k->seeds, k->options->random_fields, k->options->random_state, U0);
+    modes_seed_fields(k->problem, k->inverse->fixed, k->seeds, k->options->fields, k->options->random_state, U0);
     for (int c = 0; c < k->options->vector_count; c++)
         for (int i = 0; i < n; i++)
             U0[(size_t)(fields + c) * (size_t)n + (size_t)i] =
@@ -215,8 +214,8 @@ static fem_status first_block(krylov *k) {
     fem_status                  status = FEM_OK;
     int                         n = k->basis.n, kept = 0, wrenches = 6 * o->interface_count;
     int                         most = o->interface_seeds > 0 ? smaller(o->interface_seeds, o->count) : o->count;
-    int     from_interfaces = smaller(wrenches, most), fields = modes_seed_count(k->seeds, o->random_fields);
-    int     columns = fields + o->vector_count, from_seeds = smaller(columns, o->count - from_interfaces);
+    int                         from_interfaces = smaller(wrenches, most), own = modes_seed_count(k->seeds, o->fields);
+    int     columns = own + o->vector_count, from_seeds = smaller(columns, o->count - from_interfaces);
     int     width = wrenches > columns ? wrenches : columns;
     double *X = fem_alloc((size_t)n * (size_t)width, sizeof *X);
     if (!X) return fem_fail(FEM_NO_MEMORY, "no memory for %d seeds", width);

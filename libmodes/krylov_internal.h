@@ -70,9 +70,9 @@ void modes_close_gap(int n, int behind, double *X);
 
 // ---- seeds (seeds.c, interface.c) -----------------------------------------------------------------------------------
 
-int modes_seed_count(unsigned seeds, int random_fields);
-// U0 (n x modes_seed_count): fields of unit mass norm, zero on fixed degrees of freedom
-void modes_seed_fields(const modes_problem *problem, const unsigned char *fixed, unsigned seeds, int random_fields,
+int modes_seed_count(unsigned seeds, int fields);
+// U0 (n x modes_seed_count), zero on fixed degrees of freedom
+void modes_seed_fields(const modes_problem *problem, const unsigned char *fixed, unsigned seeds, int fields,
                        unsigned random_state, double *U0);
 // X (n x columns) <- its `keep` heaviest combinations, by the singular value decomposition in the mass norm;
 // *share is the part of the squared norm that they keep.

@@ -9,6 +9,7 @@ static void free_report(modes_krylov_report *report) {
 static fem_material material_of(int kind) {
     fem_material m = fem_material_default();
     m.kind = (fem_material_kind)kind;
+    m.young3[0] = 2e6, m.young3[1] = 1e6, m.young3[2] = 0.7e6; // of the orthotropic one
     return m;
 }
 
@@ -135,7 +136,7 @@ static void test_against_lanczos(void **state) {
                        "lowest %.1e\n",
                        type == FEM_T4 ? "T4" : "H8", held ? "held" : "free", fem_material_kind_name(material.kind),
                        angles[7], frequency, orthogonality, report.residuals[0]);
-                assert_true(angles[7] < 0.01 && frequency < 1e-4 && orthogonality < 1e-12 && share < 0.08);
+                assert_true(angles[7] < 1e-3 && frequency < 1e-6 && orthogonality < 1e-12 && share < 8e-3);
                 assert_true(fabs(trace / ritz - 1) < 1e-10); // a rotation keeps the trace of U^T K U
                 assert_int_equal(report.rigid, held ? 0 : 6);
                 for (int i = 0; i < p.n; i++) assert_true(!p.fixed[i] || basis.U[7 * p.n + i] == 0);
@@ -188,7 +189,7 @@ static void test_whole_space(void **state) {
         double *K = sample_dense(&p.K), *M = sample_dense(&p.M), *values = fem_alloc((size_t)n, sizeof *values);
         dense_hold(n, p.fixed, K), dense_hold(n, p.fixed, M);
         assert_ok(dense_generalized_eigen(n, K, M, values)); // held degrees of freedom have the eigenvalue 1
-        o.count = held ? n - 12 : n - 6, o.seeds = MODES_SEED_RANDOM, o.random_fields = 5, o.ritz = true;
+        o.count = held ? n - 12 : n - 6, o.seeds = MODES_SEED_RANDOM, o.fields = 5, o.ritz = true;
         assert_ok(modes_krylov(&p.problem, &o, NULL, &basis, &report));
         int first = held ? identities : 6;
         assert_true(values[first] > 2);
@@ -527,7 +528,7 @@ static void test_options(void **state) {
     REFUSED(o.count = 0, "krylov.count is 0");
     REFUSED(o.count = 1000000, "1000000 modes were asked for, but the body has only");
     REFUSED(o.seeds = 1024, "krylov.seeds is 0x400");
-    REFUSED(o.seeds = MODES_SEED_RANDOM; o.random_fields = 0, "krylov.random_fields is 0");
+    REFUSED(o.fields = 0, "krylov.fields is 0");
     REFUSED(o.vector_count = 2, "krylov.vector_count is 2");
     REFUSED(o.interface_count = 2, "krylov.interface_count is 2");
     REFUSED(o.interface_seeds = -1, "krylov.interface_seeds is -1");
@@ -615,7 +616,7 @@ static void test_allocation_failure(void **state) {
         modes_krylov_options o = modes_krylov_default_options();
         long                 failures = 0;
         o.count = 12, o.ritz = true, o.interface_count = 1, o.interfaces = &f, o.interface_seeds = 4;
-        o.seeds = MODES_SEED_RANDOM, o.random_fields = 3, o.orthogonalise.method = (modes_gram_schmidt)method;
+        o.seeds = MODES_SEED_RANDOM, o.fields = 3, o.orthogonalise.method = (modes_gram_schmidt)method;
         for (;; failures++) {
             modes_basis         basis = {0};
             modes_krylov_report report = {0};
