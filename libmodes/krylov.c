@@ -14,7 +14,7 @@
 
 modes_krylov_options modes_krylov_default_options(void) {
     return (modes_krylov_options){
-        .count = 20, .random_fields = 6, .random_state = 1, .orthogonalise = modes_orthogonalise_default_options()};
+        .count = 20, .fields = 6, .random_state = 1, .orthogonalise = modes_orthogonalise_default_options()};
 }
 
 typedef struct krylov {
@@ -37,8 +37,7 @@ static fem_status check_options(const modes_krylov_options *o) {
     if (o->count < 1) return fem_fail(FEM_BAD_INPUT, "krylov.count is %d, expected > 0", o->count);
     if (o->seeds & ~(unsigned)(MODES_SEED_RIGID | MODES_SEED_QUADRATIC | MODES_SEED_RANDOM))
         return fem_fail(FEM_BAD_INPUT, "krylov.seeds is 0x%x, which has unknown bits", o->seeds);
-    if ((o->seeds & MODES_SEED_RANDOM) && o->random_fields < 1)
-        return fem_fail(FEM_BAD_INPUT, "krylov.random_fields is %d, expected > 0", o->random_fields);
+    if (o->fields < 1) return fem_fail(FEM_BAD_INPUT, "krylov.fields is %d, expected > 0", o->fields);
     if (o->vector_count < 0 || (o->vector_count > 0 && !o->vectors))
         return fem_fail(FEM_BAD_INPUT, "krylov.vector_count is %d, expected >= 0 and as many vectors", o->vector_count);
     if (o->interface_count < 0 || (o->interface_count > 0 && !o->interfaces))
@@ -141,12 +140,24 @@ static fem_status solve(krylov *k, int columns, double *B, double *X) {
     return status;
 }
 
-static void scale_to_mass(const modes_mass *mass, int n, int columns, double *U, double *MU) {
-    modes_mass_multiply(mass, columns, U, MU);
+// B = M U_0 with columns of unit mass norm. The load of a rigid motion that the supports allow is zero but for
+// rounding, which a solution would blow up: it becomes zero. U_0 is work space afterwards.
+static fem_status seed_loads(krylov *k, int columns, double *U0, double *B) {
+    int     n = k->basis.n;
+    double *before = fem_alloc((size_t)columns, sizeof *before);
+    if (!before) return fem_fail(FEM_NO_MEMORY, "no memory for %d seeds", columns);
+    modes_mass_multiply(&k->mass, columns, U0, B);
     for (int c = 0; c < columns; c++) {
-        double *u = U + (size_t)c * (size_t)n, *mu = MU + (size_t)c * (size_t)n, square = dense_dot(n, u, mu);
-        if (square > 0) dense_scale(n, 1 / sqrt(square), mu);
+        double *u = U0 + (size_t)c * (size_t)n, *b = B + (size_t)c * (size_t)n, square = dense_dot(n, u, b);
+        if (square > 0) dense_scale(n, 1 / sqrt(square), b);
+        before[c] = dense_norm(n, u);
     }
+    modes_inverse_project(k->inverse, columns, U0);
+    for (int c = 0; c < columns; c++)
+        if (!(dense_norm(n, U0 + (size_t)c * (size_t)n) > 1e-8 * before[c]))
+            memset(B + (size_t)c * (size_t)n, 0, (size_t)n * sizeof *B);
+    fem_free(before);
+    return FEM_OK;
 }
 
 // Static responses of the interfaces, weighted, compressed to `keep`, in X.
@@ -173,12 +184,12 @@ static fem_status inertia_block(krylov *k, int columns, int keep, double *X) {
     int        n = k->basis.n, fields = columns - k->options->vector_count;
     double     share, *U0 = fem_alloc((size_t)n * (size_t)columns, sizeof *U0);
     if (!U0) return fem_fail(FEM_NO_MEMORY, "no memory for %d seeds", columns);
-    modes_seed_fields(k->problem, k->inverse->fixed, k->seeds, k->options->random_fields, k->options->random_state, U0);
+    modes_seed_fields(k->problem, k->inverse->fixed, k->seeds, k->options->fields, k->options->random_state, U0);
     for (int c = 0; c < k->options->vector_count; c++)
         for (int i = 0; i < n; i++)
             U0[(size_t)(fields + c) * (size_t)n + (size_t)i] =
                 k->inverse->fixed[i] ? 0 : k->options->vectors[(size_t)c * (size_t)n + (size_t)i];
-    scale_to_mass(&k->mass, n, columns, U0, X);
+    FEM_TRY(seed_loads(k, columns, U0, X));
     FEM_TRY(solve(k, columns, X, X));
     FEM_TRY(modes_compress(&k->mass, n, columns, keep, X, &share));
 done:
@@ -203,8 +214,8 @@ static fem_status first_block(krylov *k) {
     fem_status                  status = FEM_OK;
     int                         n = k->basis.n, kept = 0, wrenches = 6 * o->interface_count;
     int                         most = o->interface_seeds > 0 ? smaller(o->interface_seeds, o->count) : o->count;
-    int     from_interfaces = smaller(wrenches, most), fields = modes_seed_count(k->seeds, o->random_fields);
-    int     columns = fields + o->vector_count, from_seeds = smaller(columns, o->count - from_interfaces);
+    int                         from_interfaces = smaller(wrenches, most), own = modes_seed_count(k->seeds, o->fields);
+    int     columns = own + o->vector_count, from_seeds = smaller(columns, o->count - from_interfaces);
     int     width = wrenches > columns ? wrenches : columns;
     double *X = fem_alloc((size_t)n * (size_t)width, sizeof *X);
     if (!X) return fem_fail(FEM_NO_MEMORY, "no memory for %d seeds", width);

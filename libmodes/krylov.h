@@ -13,8 +13,8 @@ enum {
     MODES_SEED_ROTATION_Y = 16,
     MODES_SEED_ROTATION_Z = 32,
     MODES_SEED_RIGID = 63,
-    MODES_SEED_QUADRATIC = 64, // x_a x_b e_c, 18 fields
-    MODES_SEED_RANDOM = 128    // modes_krylov_options.random_fields
+    MODES_SEED_QUADRATIC = 64, // polynomials up to degree two, mixed: modes_krylov_options.fields of them
+    MODES_SEED_RANDOM = 128    // random displacements of all nodes: as many
 };
 
 // A set of points through which a body carries others. Its static responses to six unit wrenches (forces spread over
@@ -28,12 +28,12 @@ typedef struct modes_interface {
 } modes_interface;
 
 typedef struct modes_krylov_options {
-    int                    count; // modes wanted; exactly so many are returned
-    unsigned               seeds; // union of MODES_SEED_*; 0 with no vectors: rigid for a held body, else quadratic
-    int                    random_fields; // of MODES_SEED_RANDOM
-    unsigned               random_state;  // of MODES_SEED_RANDOM
-    int                    vector_count;  // fields of the caller's
-    const double          *vectors;       // 3 * vertices x vector_count
+    int                    count;  // modes wanted; exactly so many are returned
+    unsigned               seeds;  // union of MODES_SEED_*; 0 with no vectors: rigid for a held body, else quadratic
+    int                    fields; // columns of MODES_SEED_QUADRATIC, and of MODES_SEED_RANDOM
+    unsigned               random_state; // of the mixing and of the random displacements
+    int                    vector_count; // fields of the caller's
+    const double          *vectors;      // 3 * vertices x vector_count
     int                    interface_count;
     const modes_interface *interfaces;
     int                    interface_seeds; // most static responses in the basis; 0 = all, but never above count

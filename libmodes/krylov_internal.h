@@ -14,9 +14,10 @@ fem_status tall_inner(int n, int a, int b, const double *A, const double *B, dou
 void tall_add(int n, int a, int b, double alpha, const double *A, const double *C, double *X);
 // X (n x b) <- X T in its first `columns` columns, T b x columns
 fem_status tall_right(int n, int b, int columns, const double *T, double *X);
-// Upper triangular T with T^T G T = I on the leading columns of G (b x b, symmetric), as many as have a pivot of at
-// least `least` times their diagonal entry; returns their number m. T is m x m.
-int tall_cholesky_inverse(int b, const double *G, double least, double *T);
+// Upper triangular T with T^T G T = I on the leading columns of G (b x b, symmetric), up to the first whose pivot is
+// not above `eaten` times its diagonal entry, or not above its entry of `least` (b, may be NULL); returns their number
+// m. T is m x m.
+int tall_cholesky_inverse(int b, const double *G, double eaten, const double *least, double *T);
 // max |G - I|
 double tall_distance_from_identity(int b, const double *G);
 
@@ -69,9 +70,9 @@ void modes_close_gap(int n, int behind, double *X);
 
 // ---- seeds (seeds.c, interface.c) -----------------------------------------------------------------------------------
 
-int modes_seed_count(unsigned seeds, int random_fields);
-// U0 (n x modes_seed_count): fields of unit mass norm, zero on fixed degrees of freedom
-void modes_seed_fields(const modes_problem *problem, const unsigned char *fixed, unsigned seeds, int random_fields,
+int modes_seed_count(unsigned seeds, int fields);
+// U0 (n x modes_seed_count), zero on fixed degrees of freedom
+void modes_seed_fields(const modes_problem *problem, const unsigned char *fixed, unsigned seeds, int fields,
                        unsigned random_state, double *U0);
 // X (n x columns) <- its `keep` heaviest combinations, by the singular value decomposition in the mass norm;
 // *share is the part of the squared norm that they keep.

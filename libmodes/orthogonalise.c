@@ -134,9 +134,11 @@ static fem_status take_panel(modes_orthogonaliser *o, panel *p, int *taken) {
     *taken = 0;
     for (int pass = 0; pass < o->options.passes; pass++) {
         FEM_TRY(project(o, p));
-        double smallest = o->options.dependence * o->options.dependence * p->before[0];
-        if (pass == 0 && !(p->G[0] > smallest)) goto done;
-        p->b = tall_cholesky_inverse(p->b, p->G, eaten, p->T);
+        double least[MODES_PANEL];
+        for (int j = 0; j < p->b; j++)
+            least[j] = pass == 0 ? o->options.dependence * o->options.dependence * p->before[j] : 0;
+        p->b = tall_cholesky_inverse(p->b, p->G, eaten, least, p->T);
+        if (p->b == 0) goto done; // the first pivot is what subtraction left of a column: it can be trusted
         FEM_TRY(tall_right(o->n, p->b, p->b, p->T, X));
         FEM_TRY(tall_right(o->n, p->b, p->b, p->T, Y));
     }

@@ -3,13 +3,13 @@
 
 #include <string.h>
 
-enum { QUADRATIC_FIELDS = 18 };
+enum { RIGID_FIELDS = 6, POLYNOMIALS = 24 };
 
-int modes_seed_count(unsigned seeds, int random_fields) {
+int modes_seed_count(unsigned seeds, int fields) {
     int count = 0;
-    for (unsigned bit = 0; bit < 6; bit++) count += (seeds >> bit & 1) != 0;
-    if (seeds & MODES_SEED_QUADRATIC) count += QUADRATIC_FIELDS;
-    if (seeds & MODES_SEED_RANDOM) count += random_fields;
+    for (unsigned bit = 0; bit < RIGID_FIELDS; bit++) count += (seeds >> bit & 1) != 0;
+    if (seeds & MODES_SEED_QUADRATIC) count += fields;
+    if (seeds & MODES_SEED_RANDOM) count += fields;
     return count;
 }
 
@@ -25,26 +25,38 @@ static double middle(const fem_mesh *mesh, double centre[3]) {
     return 0.5 * vec3_distance(low, high);
 }
 
-// Field 0..2: translations; 3..5: rotations e_k x d; 6 ..: d_a d_b e_c with (a, b) = 00 11 22 01 12 20.
+// Field 0..2: translations; 3..5: rotations e_k x d; then with (a, b) = 00 11 22 01 12 20 the six strains
+// d_a e_b + d_b e_a, and the eighteen d_a d_b e_c.
 static void field_at(int field, const double d[3], double u[3]) {
     memset(u, 0, 3 * sizeof *u);
     if (field < 3) {
         u[field] = 1;
-    } else if (field < 6) {
+    } else if (field < RIGID_FIELDS) {
         int k = field - 3, i = (k + 1) % 3, j = (k + 2) % 3;
         u[i] = -d[j], u[j] = d[i];
     } else {
-        int pair = (field - 6) / 3;
-        u[field % 3] = pair < 3 ? d[pair] * d[pair] : d[pair - 3] * d[(pair - 2) % 3];
+        int polynomial = field - RIGID_FIELDS, pair = polynomial < 6 ? polynomial : (polynomial - 6) / 3;
+        int a = pair % 3, b = pair < 3 ? a : (a + 1) % 3;
+        if (polynomial < 6)
+            u[a] += d[b], u[b] += d[a];
+        else
+            u[polynomial % 3] = d[a] * d[b];
     }
 }
 
-static void fill_field(const fem_mesh *mesh, const double centre[3], double size, int field, double *u) {
+// u = sum of the fields times their coefficients
+static void fill_field(const fem_mesh *mesh, const double centre[3], double size, const double *coefficients,
+                       double *u) {
     for (int v = 0; v < mesh->vertex_count; v++) {
-        double d[3];
+        double d[3], part[3], sum[3] = {0};
         vec3_sub(d, mesh->vertices + 3 * (size_t)v, centre);
         for (int i = 0; i < 3; i++) d[i] /= size;
-        field_at(field, d, u + 3 * (size_t)v);
+        for (int field = 0; field < RIGID_FIELDS + POLYNOMIALS; field++) {
+            if (coefficients[field] == 0) continue;
+            field_at(field, d, part);
+            vec3_axpy(sum, coefficients[field], part);
+        }
+        memcpy(u + 3 * (size_t)v, sum, sizeof sum);
     }
 }
 
@@ -56,15 +68,27 @@ static double random_number(unsigned long *state) {
     return (double)((z ^ (z >> 31)) >> 11) * (2.0 / 9007199254740992.0) - 1;
 }
 
-void modes_seed_fields(const modes_problem *problem, const unsigned char *fixed, unsigned seeds, int random_fields,
+// Quadratic seeds are mixed at random. All 24 polynomials would make blocks so wide that the recursion gets nowhere: a
+// space of r columns holds the lowest modes the better the more powers of K^-1 M it has. And a few polynomials, each by
+// itself, would belong to a few classes of a symmetric body: strains are even under inversion, quadratic fields odd,
+// and the recursion never leaves a class. Each mixture has a part in all of them.
+void modes_seed_fields(const modes_problem *problem, const unsigned char *fixed, unsigned seeds, int fields,
                        unsigned random_state, double *U0) {
     int           n = 3 * problem->mesh->vertex_count, column = 0;
     double        centre[3], size = middle(problem->mesh, centre);
     unsigned long state = random_state;
-    for (int field = 0; field < 6 + QUADRATIC_FIELDS; field++)
-        if (field < 6 ? (seeds >> field & 1) != 0 : (seeds & MODES_SEED_QUADRATIC) != 0)
-            fill_field(problem->mesh, centre, size, field, U0 + (size_t)column++ * (size_t)n);
-    for (int k = 0; (seeds & MODES_SEED_RANDOM) && k < random_fields; k++) {
+    for (int field = 0; field < RIGID_FIELDS; field++) {
+        double coefficients[RIGID_FIELDS + POLYNOMIALS] = {0};
+        coefficients[field] = 1;
+        if (seeds >> field & 1)
+            fill_field(problem->mesh, centre, size, coefficients, U0 + (size_t)column++ * (size_t)n);
+    }
+    for (int k = 0; (seeds & MODES_SEED_QUADRATIC) && k < fields; k++) {
+        double coefficients[RIGID_FIELDS + POLYNOMIALS] = {0};
+        for (int p = 0; p < POLYNOMIALS; p++) coefficients[RIGID_FIELDS + p] = random_number(&state);
+        fill_field(problem->mesh, centre, size, coefficients, U0 + (size_t)column++ * (size_t)n);
+    }
+    for (int k = 0; (seeds & MODES_SEED_RANDOM) && k < fields; k++) {
         double *u = U0 + (size_t)column++ * (size_t)n;
         for (int i = 0; i < n; i++) u[i] = random_number(&state);
     }

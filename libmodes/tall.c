@@ -71,7 +71,7 @@ fem_status tall_right(int n, int b, int columns, const double *T, double *X) {
 
 // G = R^T R column by column, and T = R^-1 beside it: the columns of T are what is left of the unit vectors when
 // Gram-Schmidt orthonormalises them in the inner product of G.
-int tall_cholesky_inverse(int b, const double *G, double least, double *T) {
+int tall_cholesky_inverse(int b, const double *G, double eaten, const double *least, double *T) {
     int m = 0;
     for (; m < b; m++) {
         const double *g = G + (size_t)m * (size_t)b;
@@ -84,7 +84,7 @@ int tall_cholesky_inverse(int b, const double *G, double least, double *T) {
             pivot -= r * r;
             dense_axpy(j + 1, -r, tj, t);
         }
-        if (!(pivot > least * g[m])) break;
+        if (!(pivot > eaten * g[m]) || (least && !(pivot > least[m]))) break;
         dense_scale(m + 1, 1 / sqrt(pivot), t);
     }
     for (int j = 1; j < m; j++) memmove(T + (size_t)j * (size_t)m, T + (size_t)j * (size_t)b, (size_t)m * sizeof *T);
