@@ -349,7 +349,7 @@ static void test_sketch(void **state) {
     printf("  %d loads, largest displacement %.2f m, residual %.1e N\n", count, bend, residual);
     assert_true(bend > 0.3 && residual < 1e-4);
     // select, condense: every shape is in the span, and much better than in that of as many vibration modes
-    assert_ok(modes_select(&s.M, s.n, count, shapes, MODES_SELECT_FARTHEST, 2, 0, &chosen, &kept));
+    assert_ok(modes_select(&s.M, s.n, count, shapes, MODES_SELECT_FARTHEST, 4, 0, &chosen, &kept));
     double *selected = fem_alloc((size_t)kept * n, 8);
     for (int k = 0; k < kept; k++) memcpy(column(selected, s.n, k), column(shapes, s.n, chosen[k]), n * 8);
     modes_pool             pool = {0}, all = {0};
