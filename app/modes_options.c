@@ -95,7 +95,6 @@ int modes_settings_recipe(const modes_settings *s, modes_recipe *recipe) {
     recipe->krylov.border = (modes_border)index;
     if ((code = read_seeds(s->seeds, &seeds)) != APP_DONE) return code;
     recipe->krylov.seeds = seeds;
-    if ((seeds & MODES_SEED_RANDOM) != 0) recipe->krylov.random_fields = 12;
     if (strcmp(s->method, "sketch") == 0 && (s->loads.count == 0 || !s->fix))
         return app_usage_error(&command_modes, "--method sketch needs --fix and at least one --load");
     if (strcmp(s->method, "sketch") != 0 && s->loads.count > 0)
