@@ -361,3 +361,31 @@ fem_status fem_factor_solve_lanes(fem_factor *f, double *X) {
 }
 
 fem_factor_report fem_factor_get_report(const fem_factor *factor) { return factor->report; }
+
+// Gram-Schmidt on the rows of R, each time taking the row that is farthest from those taken before. For a free body
+// these are three far-apart vertices (3-2-1).
+fem_status fem_factor_hold(int n, int r, const double *R, unsigned char *held) {
+    double *rows = fem_alloc((size_t)n * (size_t)r, sizeof *rows); // row-major copy of R, what is left of each row
+    if (!rows) return fem_fail(FEM_NO_MEMORY, "no memory to choose supports for %d rigid motions", r);
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < r; j++) rows[(size_t)i * (size_t)r + (size_t)j] = R[(size_t)j * (size_t)n + (size_t)i];
+    for (int step = 0; step < r; step++) {
+        int    best = -1;
+        double largest = 0;
+        for (int i = 0; i < n; i++) {
+            double square = dense_dot(r, rows + (size_t)i * (size_t)r, rows + (size_t)i * (size_t)r);
+            if (!held[i] && square > largest) largest = square, best = i;
+        }
+        if (best < 0) break; // cannot happen: the columns of R are independent
+        held[best] = 1;
+        double *row = rows + (size_t)best * (size_t)r;
+        dense_scale(r, 1 / sqrt(largest), row);
+        for (int i = 0; i < n; i++) {
+            double *other = rows + (size_t)i * (size_t)r;
+            if (i != best) dense_axpy(r, -dense_dot(r, row, other), row, other);
+        }
+        memset(row, 0, (size_t)r * sizeof *row);
+    }
+    fem_free(rows);
+    return FEM_OK;
+}

@@ -3,36 +3,6 @@
 
 #include <string.h>
 
-// Chooses as many degrees of freedom to hold as there are rigid motions: Gram-Schmidt on the rows of R, each time
-// taking the row that is farthest from those taken before. For a free body these are three far-apart vertices (3-2-1).
-static fem_status hold_rigid(const modes_inverse *inverse, unsigned char *held) {
-    int     n = inverse->n, r = inverse->report.rigid;
-    double *rows = fem_alloc((size_t)n * (size_t)r, sizeof *rows); // row-major copy of R, what is left of each row
-    if (!rows) return fem_fail(FEM_NO_MEMORY, "no memory to choose supports for %d rigid motions", r);
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < r; j++)
-            rows[(size_t)i * (size_t)r + (size_t)j] = inverse->R[(size_t)j * (size_t)n + (size_t)i];
-    for (int step = 0; step < r; step++) {
-        int    best = -1;
-        double largest = 0;
-        for (int i = 0; i < n; i++) {
-            double square = dense_dot(r, rows + (size_t)i * (size_t)r, rows + (size_t)i * (size_t)r);
-            if (!held[i] && square > largest) largest = square, best = i;
-        }
-        if (best < 0) break; // cannot happen: the columns of R are independent
-        held[best] = 1;
-        double *row = rows + (size_t)best * (size_t)r;
-        dense_scale(r, 1 / sqrt(largest), row);
-        for (int i = 0; i < n; i++) {
-            double *other = rows + (size_t)i * (size_t)r;
-            if (i != best) dense_axpy(r, -dense_dot(r, row, other), row, other);
-        }
-        memset(row, 0, (size_t)r * sizeof *row);
-    }
-    fem_free(rows);
-    return FEM_OK;
-}
-
 void modes_inverse_destroy(modes_inverse *inverse) {
     if (!inverse) return;
     fem_free(inverse->fixed);
@@ -91,7 +61,7 @@ fem_status modes_inverse_create(modes_inverse **result, const modes_problem *pro
     memcpy(held, inverse->fixed, (size_t)inverse->n);
     if (report->rigid > 0) {
         FEM_TRY(prepare_border(inverse));
-        FEM_TRY(hold_rigid(inverse, held));
+        FEM_TRY(fem_factor_hold(inverse->n, report->rigid, inverse->R, held));
     }
     double begin = fem_seconds();
     if (report->free_dofs > report->rigid) {
