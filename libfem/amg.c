@@ -6,12 +6,13 @@
 // unknowns as it has dimensions are held there, and both sides are freed of it.
 #include "libfem/amg_internal.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-static int DEGREE = 2;          // of the smoothing polynomial: products with the matrix before and after
-static double RATIO=8;
-static int COARSE_DOFS = 30000; // from here on the matrix is factored
+enum {
+    DEGREE = 2,          // of the smoothing polynomial: products with the matrix before and after
+    RATIO = 10,          // of the largest to the smallest eigenvalue that it damps
+    COARSE_DOFS = 10000, // from here on the matrix is factored
+};
 
 fem_amg_options fem_amg_default_options(void) { return (fem_amg_options){.tolerance = 1e-6, .max_iterations = 200}; }
 
@@ -58,9 +59,11 @@ static void remove_null(const fem_amg *amg) {
     for (int z = 0; z < count; z++) {
         double dot[LANES] = {0};
         for (int i = 0; i < rows; i++)
-            for (int c = 0; c < LANES; c++) dot[c] += amg->null[(size_t)i * (size_t)count + (size_t)z] * amg->lanes[(size_t)i * LANES + (size_t)c];
+            for (int c = 0; c < LANES; c++)
+                dot[c] += amg->null[(size_t)i * (size_t)count + (size_t)z] * amg->lanes[(size_t)i * LANES + (size_t)c];
         for (int i = 0; i < rows; i++)
-            for (int c = 0; c < LANES; c++) amg->lanes[(size_t)i * LANES + (size_t)c] -= amg->null[(size_t)i * (size_t)count + (size_t)z] * dot[c];
+            for (int c = 0; c < LANES; c++)
+                amg->lanes[(size_t)i * LANES + (size_t)c] -= amg->null[(size_t)i * (size_t)count + (size_t)z] * dot[c];
     }
 }
 
@@ -77,7 +80,7 @@ static fem_status solve_coarsest(fem_amg *amg, const float *r, float *x) {
 // Coefficients of the Chebyshev iteration over [rho / RATIO, rho]: the first step is first * r, step k is
 // c1[k] * (step before) + c2[k] * r.
 typedef struct chebyshev {
-    float first, c1[8], c2[8];
+    float first, c1[DEGREE], c2[DEGREE];
 } chebyshev;
 
 static chebyshev coefficients(double radius) {
@@ -218,8 +221,9 @@ static fem_status step(fem_amg *amg, lane lanes[LANES]) {
         work.factor[c] = 0;
         if (lanes[c].done) continue;
         if (!(rz[c] > 0 && pq[c] > 0 && rz[c] < INFINITY))
-            return fem_fail(FEM_INDEFINITE, "multigrid: the matrix is not positive definite, or has a null space that "
-                                            "was not given (r.z %g, p.Ap %g)",
+            return fem_fail(FEM_INDEFINITE,
+                            "multigrid: the matrix is not positive definite, or has a null space that "
+                            "was not given (r.z %g, p.Ap %g)",
                             rz[c], pq[c]);
         work.factor[c] = rz[c] / pq[c];
         lanes[c].rz = rz[c];
@@ -402,9 +406,6 @@ fem_status fem_amg_create(fem_amg **result, const fem_sparse *A, const double *p
     double      begin = fem_seconds(), entries = 0;
     size_t      bytes = fem_memory_bytes();
     fem_amg    *amg = fem_calloc(1, sizeof *amg);
-    if(getenv("DEG"))DEGREE=atoi(getenv("DEG"));
-    if(getenv("RATIO"))RATIO=atof(getenv("RATIO"));
-    if(getenv("COARSE"))COARSE_DOFS=atoi(getenv("COARSE"));
     if (!amg) return fem_fail(FEM_NO_MEMORY, "no memory for multigrid");
     amg->n = A->n;
     amg->options = *options;

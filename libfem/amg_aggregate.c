@@ -1,14 +1,20 @@
 // Aggregates of the rows of a multigrid level.
 //
-// Roots are taken in the order of the nodes, each more than REACH edges from those before; then every node joins the
+// Roots are taken in the order of the nodes, each more than `reach` edges from those before; then every node joins the
 // root that is nearest over strong connections. That gives round aggregates of even size in one sweep over the graph.
-// A node is one row on the finest level (a vertex), and the two rows of an aggregate on coarser ones.
+// A node is one row on the finest level (a vertex), and the two rows of an aggregate on coarser ones. A reach of three
+// on the finest level (about 40 vertices an aggregate) makes the coarse matrix, whose rows are long, a tenth of the
+// finest; a reach of two needs fewer iterations but twice the time for each, and more memory.
 #include "libfem/amg_internal.h"
 
 #include <string.h>
 
-enum { REACH = 2, FEW_NODES = 3 }; // smaller aggregates are joined to their strongest neighbour
-static const double WEAK = 0.02;   // connections below this are not followed; the diagonal blocks are the identity
+enum {
+    FINEST_REACH = 3,
+    REACH = 2,
+    FEW_NODES = 3, // smaller aggregates are joined to their strongest neighbour
+};
+static const double WEAK = 0.02; // connections below this are not followed; the diagonal blocks are the identity
 
 typedef struct node_graph {
     int            n;        // nodes
@@ -64,12 +70,12 @@ static fem_status make_graph(node_graph *g, const amg_matrix *A, int width) {
     return FEM_OK;
 }
 
-// Marks what is at most REACH strong edges from the root.
-static void cover(const node_graph *g, int root, unsigned char *covered, int *stamp, int *queue) {
+// Marks what is at most `reach` strong edges from the root.
+static void cover(const node_graph *g, int root, int reach, unsigned char *covered, int *stamp, int *queue) {
     int count = 0, from = 0;
     covered[root] = 1, stamp[root] = root;
     queue[count++] = root;
-    for (int depth = 0; depth < REACH; depth++)
+    for (int depth = 0; depth < reach; depth++)
         for (int end = count; from < end; from++)
             for (int k = g->start[queue[from]]; k < g->start[queue[from] + 1]; k++) {
                 int other = g->adjacent[k];
@@ -121,7 +127,7 @@ fem_status amg_aggregate(const amg_matrix *A, int width, int *aggregate, int *co
     for (int v = 0; v < n; v++) label[v] = stamp[v] = -1;
     for (int v = 0; v < n; v++) {
         if (covered[v] || g.start[v] == g.start[v + 1]) continue;
-        cover(&g, v, covered, stamp, queue);
+        cover(&g, v, width == 1 ? FINEST_REACH : REACH, covered, stamp, queue);
         label[v] = roots;
         root[roots++] = v;
     }

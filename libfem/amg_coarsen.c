@@ -1,9 +1,9 @@
 // From one multigrid level to the next: prolongation P and the coarse matrix P^T A P.
 //
 // Each aggregate gets six coarse unknowns: an orthonormal basis Q of what rigid motions do to its rows, so that the
-// coarse level holds every rigid motion of every aggregate, and its own near null space is R in B = Q R. Q is smoothed by
-// one damped Jacobi step, P = (I - 4/(3 rho) A) Q, which makes the pieces overlap and lowers their energy.
-// An aggregate with few rows has fewer than six independent motions; its missing unknowns are marked as fixed.
+// coarse level holds every rigid motion of every aggregate, and its own near null space is R in B = Q R. Q is smoothed
+// by one damped Jacobi step, P = (I - 4/(3 rho) A) Q, which makes the pieces overlap and lowers their energy. An
+// aggregate with few rows has fewer than six independent motions; its missing unknowns are marked as fixed.
 #include "libfem/amg_internal.h"
 
 #include <limits.h>
@@ -13,13 +13,13 @@
 typedef struct coarsening {
     const amg_level   *level;
     const amg_problem *fine;
-    int               *aggregate;                   // n
-    int                count;                       // aggregates
-    int               *member_start, *member;       // rows of an aggregate
-    double            *Q;                           // 3 x 6 per row: the row's part of its aggregate's Q
+    int               *aggregate;                    // n
+    int                count;                        // aggregates
+    int               *member_start, *member;        // rows of an aggregate
+    double            *Q;                            // 3 x 6 per row: the row's part of its aggregate's Q
     int               *product_start, *product_node; // pattern of A P
-    int               *coarse_start, *coarse_node;  // pattern of the coarse matrix, upper half by aggregates, ascending
-    double            *blocks;                      // 6 x PAD per entry of it
+    int               *coarse_start, *coarse_node; // pattern of the coarse matrix, upper half by aggregates, ascending
+    double            *blocks;                     // 6 x PAD per entry of it
 } coarsening;
 
 static void destroy_coarsening(coarsening *c) {

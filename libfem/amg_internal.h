@@ -1,9 +1,9 @@
 // What the files of the multigrid solver tell each other.
 //
 // Eight right-hand sides go in lockstep: vectors are interleaved, entry (dof, c) at x[8 dof + c]. On every level the
-// matrix is scaled on both sides by the Cholesky factors of its 3x3 diagonal blocks, A_ij <- L_i^-1 A_ij L_j^-T, so that
-// these blocks are the identity: smoothers need no diagonal, and the values suit single precision whatever the units.
-// The preconditioner runs in single precision; conjugate gradients and the matrix in them are double.
+// matrix is scaled on both sides by the Cholesky factors of its 3x3 diagonal blocks, A_ij <- L_i^-1 A_ij L_j^-T, so
+// that these blocks are the identity: smoothers need no diagonal, and the values suit single precision whatever the
+// units. The preconditioner runs in single precision; conjugate gradients and the matrix in them are double.
 #ifndef LIMBER_AMG_INTERNAL_H
 #define LIMBER_AMG_INTERNAL_H
 
@@ -27,11 +27,11 @@ typedef struct amg_matrix {
 
 // Prolongation: row i interpolates from the aggregates node[start[i]] ..; and the same entries by aggregate.
 typedef struct amg_transfer {
-    int     n, coarse; // block rows, aggregates
-    int    *start;     // n + 1
-    int    *node;      // aggregate of an entry
-    float  *value;     // 3 x 6 per entry, row-major
-    double *exact;     // 3 x PAD per entry, during set-up
+    int     n, coarse;                          // block rows, aggregates
+    int    *start;                              // n + 1
+    int    *node;                               // aggregate of an entry
+    float  *value;                              // 3 x 6 per entry, row-major
+    double *exact;                              // 3 x PAD per entry, during set-up
     int    *back_start, *back_row, *back_entry; // entries of an aggregate: their rows (ascending) and numbers
 } amg_transfer;
 
@@ -58,7 +58,8 @@ typedef enum amg_operation {
     AMG_GALERKIN,  // set-up: 6x6 blocks of P^T (A P), chunks of aggregates
 } amg_operation;
 
-// One operation over chunks of rows. Sums are kept per chunk and lane and added in order, so nothing depends on threads.
+// One operation over chunks of rows. Sums are kept per chunk and lane and added in order, so nothing depends on
+// threads.
 typedef struct amg_work {
     amg_operation       operation;
     int                 count, step; // rows or aggregates, and how many a chunk has
@@ -70,11 +71,11 @@ typedef struct amg_work {
     double              factor[LANES];
     double             *sums; // LANES per chunk
     // set-up
-    const int    *product_start, *product_node; // pattern of A P, by rows
-    double       *product;                      // 3 x PAD per entry
-    const int    *coarse_start, *coarse_node;   // pattern of the upper half of the coarse matrix, by aggregates
-    double       *blocks;                       // 6 x PAD per entry
-    int          *position;                     // per worker: place of an aggregate, `transfer->coarse` each
+    const int *product_start, *product_node; // pattern of A P, by rows
+    double    *product;                      // 3 x PAD per entry
+    const int *coarse_start, *coarse_node;   // pattern of the upper half of the coarse matrix, by aggregates
+    double    *blocks;                       // 6 x PAD per entry
+    int       *position;                     // per worker: place of an aggregate, `transfer->coarse` each
 } amg_work;
 
 typedef void (*amg_kernel)(const amg_work *work, int chunk, int worker);
@@ -89,8 +90,8 @@ void              amg_run(const amg_work *work); // all chunks, on all threads
 struct fem_amg {
     fem_amg_options options;
     fem_amg_report  report;
-    int             n;           // block rows
-    int             level_count; // without the coarsest
+    int             n;                     // block rows
+    int             level_count;           // without the coarsest
     amg_level       level[FEM_AMG_LEVELS]; // the one behind the last has only r and x
     fem_factor     *factor;                // of the coarsest matrix
     int             coarse;                // its block rows
@@ -98,7 +99,7 @@ struct fem_amg {
     int             null_count;            // of its null space
     double         *null;                  // 3 coarse x null_count, orthonormal, row-major
     unsigned char  *fixed;                 // 3 n
-    double         *X, *R, *P, *Q; // of conjugate gradients
+    double         *X, *R, *P, *Q;         // of conjugate gradients
     double         *sums;
 };
 

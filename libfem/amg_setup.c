@@ -1,4 +1,5 @@
-// A level of the multigrid solver: the matrix scaled by its diagonal blocks, all rows whole, and its largest eigenvalue.
+// A level of the multigrid solver: the matrix scaled by its diagonal blocks, all rows whole, and its largest
+// eigenvalue.
 #include "libfem/amg_internal.h"
 
 #include <limits.h>

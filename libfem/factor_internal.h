@@ -25,8 +25,8 @@ void fem_supernode_solve_baseline(const fem_supernodes *L, int vectors, double *
 void fem_supernode_solve_avx2(const fem_supernodes *L, int vectors, double *X, double *work);
 void fem_supernode_solve_avx512(const fem_supernodes *L, int vectors, double *X, double *work);
 
-// A solve whose right-hand sides are interleaved by FACTOR_LANES: entry (dof, c) at X[dof * FACTOR_LANES + c], in place;
-// fixed entries become 0. For a caller that keeps its vectors so. Runs on the calling thread.
+// A solve whose right-hand sides are interleaved by FACTOR_LANES: entry (dof, c) at X[dof * FACTOR_LANES + c], in
+// place; fixed entries become 0. For a caller that keeps its vectors so. Runs on the calling thread.
 fem_status fem_factor_solve_lanes(fem_factor *factor, double *X);
 
 // CHOLMOD's own solve, the plain version of fem_factor_solve.
