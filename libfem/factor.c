@@ -3,13 +3,18 @@
 // The matrix arrives as upper block rows; block row i is also block column i of the lower half, so the scalar columns
 // that CHOLMOD wants are written in one sweep without any map. The order comes from METIS on the graph of vertices,
 // which is a third of the size of the graph of degrees of freedom, and each vertex's free dofs stay together.
-#include "libfem/internal.h"
+// Several right-hand sides are solved by kernel_supernodes.c on CHOLMOD's factor; CHOLMOD's own solve serves one,
+// and is the plain version.
+#include "libfem/factor_internal.h"
 
 #include <suitesparse/cholmod.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_COLUMNS = 32 }; // right-hand sides solved together: more gain nothing and cost memory
+enum {
+    PLAIN_COLUMNS = 32, // right-hand sides that CHOLMOD solves together: more gain nothing and cost memory
+    FEW_COLUMNS = 1,    // so many are left to CHOLMOD: seven of eight lanes of the kernel would be empty
+};
 
 struct fem_factor {
     cholmod_common    common;
@@ -20,6 +25,10 @@ struct fem_factor {
     long             *dof;           // 3n: column of a degree of freedom, -1 for a fixed one
     long             *column;        // free_dofs: degree of freedom of a column
     long             *permutation;
+    long             *order;      // free_dofs: degree of freedom of a row of L
+    long              tallest;    // most rows of a supernode
+    double           *work;       // of the block solve, kept between solves
+    size_t            work_count; // its length
     bool              factorised;
     fem_factor_report report;
 };
@@ -132,7 +141,8 @@ fem_status fem_factor_create(fem_factor **factor, const fem_sparse *pattern, con
     f->dof = fem_alloc(dofs, sizeof *f->dof);
     f->column = fem_alloc(dofs, sizeof *f->column);
     f->permutation = fem_alloc(dofs, sizeof *f->permutation);
-    if (!f->dof || !f->column || !f->permutation) {
+    f->order = fem_alloc(dofs, sizeof *f->order);
+    if (!f->dof || !f->column || !f->permutation || !f->order) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for a factor of %zu unknowns", dofs);
         goto done;
     }
@@ -163,6 +173,10 @@ fem_status fem_factor_create(fem_factor **factor, const fem_sparse *pattern, con
         status = cholmod_failure(cm, "analysis");
         goto done;
     }
+    for (size_t i = 0; i < columns; i++) f->order[i] = f->column[((const long *)f->L->Perm)[i]];
+    const long *row_start = f->L->pi;
+    for (size_t s = 0; s < f->L->nsuper; s++)
+        if (row_start[s + 1] - row_start[s] > f->tallest) f->tallest = row_start[s + 1] - row_start[s];
     f->report.seconds_analyse = fem_seconds() - begin;
     f->report.entries = cm->lnz;
     f->report.flops = cm->fl;
@@ -186,6 +200,8 @@ void fem_factor_destroy(fem_factor *f) {
     fem_free(f->dof);
     fem_free(f->column);
     fem_free(f->permutation);
+    fem_free(f->order);
+    fem_free(f->work);
     fem_free(f);
 }
 
@@ -211,12 +227,20 @@ fem_status fem_factor_factorise(fem_factor *f, const fem_sparse *A) {
     return FEM_OK;
 }
 
-fem_status fem_factor_solve(fem_factor *f, int columns, const double *B, double *X) {
+// ---- solving -------------------------------------------------------------------------------------------------------
+
+static fem_status check_factorised(const fem_factor *f) {
+    if (f->factorised) return FEM_OK;
+    return fem_fail(FEM_BAD_INPUT, "a solve was asked of a factor that holds no factorisation");
+}
+
+fem_status fem_factor_solve_plain(fem_factor *f, int columns, const double *B, double *X) {
     cholmod_common *cm = &f->common;
     size_t          n = 3 * (size_t)f->n, m = (size_t)f->report.free_dofs;
-    if (!f->factorised) return fem_fail(FEM_BAD_INPUT, "a solve was asked of a factor that holds no factorisation");
-    for (int first = 0; first < columns; first += MOST_COLUMNS) {
-        size_t count = (size_t)(columns - first < MOST_COLUMNS ? columns - first : MOST_COLUMNS);
+    fem_status      status = check_factorised(f);
+    if (status != FEM_OK) return status;
+    for (int first = 0; first < columns; first += PLAIN_COLUMNS) {
+        size_t count = (size_t)(columns - first < PLAIN_COLUMNS ? columns - first : PLAIN_COLUMNS);
         if (!f->B || f->B->ncol != count) {
             cholmod_l_free_dense(&f->B, cm);
             f->B = cholmod_l_allocate_dense(m, count, m, CHOLMOD_REAL, cm);
@@ -237,4 +261,131 @@ fem_status fem_factor_solve(fem_factor *f, int columns, const double *B, double 
     return FEM_OK;
 }
 
+static supernode_kernel choose_kernel(void) {
+#if defined(__x86_64__)
+    fem_simd level = fem_simd_level();
+    if (level == FEM_SIMD_AVX512) return fem_supernode_solve_avx512;
+    if (level == FEM_SIMD_AVX2) return fem_supernode_solve_avx2;
+#endif
+    return fem_supernode_solve_baseline;
+}
+
+static fem_supernodes supernodes_of(const fem_factor *f) {
+    return (fem_supernodes){.count = (long)f->L->nsuper,
+                            .first = f->L->super,
+                            .row_start = f->L->pi,
+                            .value_start = f->L->px,
+                            .row = f->L->s,
+                            .value = f->L->x};
+}
+
+// Doubles of work space for a block of so many lanes: the right-hand sides in L's order, and a supernode's rows.
+static size_t block_work(const fem_factor *f, int lanes) {
+    return (size_t)lanes * ((size_t)f->report.free_dofs + (size_t)f->tallest);
+}
+
+static fem_status reserve_work(fem_factor *f, size_t count) {
+    if (count <= f->work_count) return FEM_OK;
+    fem_free(f->work);
+    f->work = fem_alloc(count, sizeof *f->work);
+    f->work_count = f->work ? count : 0;
+    if (!f->work) return fem_fail(FEM_NO_MEMORY, "no memory for right-hand sides of %d unknowns", f->report.free_dofs);
+    return FEM_OK;
+}
+
+typedef struct block_solve {
+    fem_factor      *f;
+    fem_supernodes   L;
+    supernode_kernel kernel;
+    int              columns, width; // in all, and of a block
+    const double    *B;
+    double          *X;
+} block_solve;
+
+// One block: its columns become rows in L's order, unused lanes are zero.
+static void solve_block(void *context, int block, int worker) {
+    const block_solve *w = context;
+    const fem_factor  *f = w->f;
+    int                first = block * w->width, rest = w->columns - first;
+    size_t             n = 3 * (size_t)f->n, m = (size_t)f->report.free_dofs;
+    size_t             count = (size_t)(rest < w->width ? rest : w->width);
+    int                vectors = ((int)count + FACTOR_LANES - 1) / FACTOR_LANES;
+    size_t             lanes = (size_t)vectors * FACTOR_LANES;
+    double            *rows = f->work + (size_t)worker * block_work(f, w->width);
+    for (size_t i = 0; i < m; i++) {
+        const double *b = w->B + (size_t)first * n + (size_t)f->order[i];
+        for (size_t c = 0; c < lanes; c++) rows[i * lanes + c] = c < count ? b[c * n] : 0;
+    }
+    w->kernel(&w->L, vectors, rows, rows + m * lanes);
+    for (size_t c = 0; c < count; c++) memset(w->X + ((size_t)first + c) * n, 0, n * sizeof *w->X);
+    for (size_t i = 0; i < m; i++) {
+        double *x = w->X + (size_t)first * n + (size_t)f->order[i];
+        for (size_t c = 0; c < count; c++) x[c * n] = rows[i * lanes + c];
+    }
+}
+
+// Blocks as wide as the kernel takes them, or narrower when that gives each thread one. A column's result does not
+// depend on its block.
+fem_status fem_factor_solve(fem_factor *f, int columns, const double *B, double *X) {
+    if (columns <= FEW_COLUMNS) return fem_factor_solve_plain(f, columns, B, X);
+    fem_status status = check_factorised(f);
+    if (status != FEM_OK) return status;
+    int threads = fem_threads(), vectors = (columns + FACTOR_LANES - 1) / FACTOR_LANES;
+    int each = (vectors + threads - 1) / threads;
+    if (each > FACTOR_VECTORS) each = FACTOR_VECTORS;
+    block_solve work = {.f = f,
+                        .L = supernodes_of(f),
+                        .kernel = choose_kernel(),
+                        .columns = columns,
+                        .width = each * FACTOR_LANES,
+                        .B = B,
+                        .X = X};
+    int         blocks = (vectors + each - 1) / each;
+    status = reserve_work(f, (size_t)(blocks < threads ? blocks : threads) * block_work(f, work.width));
+    if (status == FEM_OK) fem_parallel_for(blocks, solve_block, &work);
+    return status;
+}
+
+fem_status fem_factor_solve_lanes(fem_factor *f, double *X) {
+    fem_status status = check_factorised(f);
+    if (status == FEM_OK) status = reserve_work(f, block_work(f, FACTOR_LANES));
+    if (status != FEM_OK) return status;
+    size_t         m = (size_t)f->report.free_dofs, bytes = FACTOR_LANES * sizeof *X;
+    double        *rows = f->work;
+    fem_supernodes L = supernodes_of(f);
+    for (size_t i = 0; i < m; i++) memcpy(rows + i * FACTOR_LANES, X + f->order[i] * FACTOR_LANES, bytes);
+    choose_kernel()(&L, 1, rows, rows + m * FACTOR_LANES);
+    memset(X, 0, 3 * (size_t)f->n * bytes);
+    for (size_t i = 0; i < m; i++) memcpy(X + f->order[i] * FACTOR_LANES, rows + i * FACTOR_LANES, bytes);
+    return FEM_OK;
+}
+
 fem_factor_report fem_factor_get_report(const fem_factor *factor) { return factor->report; }
+
+// Gram-Schmidt on the rows of R, each time taking the row that is farthest from those taken before. For a free body
+// these are three far-apart vertices (3-2-1).
+fem_status fem_factor_hold(int n, int r, const double *R, unsigned char *held) {
+    double *rows = fem_alloc((size_t)n * (size_t)r, sizeof *rows); // row-major copy of R, what is left of each row
+    if (!rows) return fem_fail(FEM_NO_MEMORY, "no memory to choose supports for %d rigid motions", r);
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < r; j++) rows[(size_t)i * (size_t)r + (size_t)j] = R[(size_t)j * (size_t)n + (size_t)i];
+    for (int step = 0; step < r; step++) {
+        int    best = -1;
+        double largest = 0;
+        for (int i = 0; i < n; i++) {
+            double square = dense_dot(r, rows + (size_t)i * (size_t)r, rows + (size_t)i * (size_t)r);
+            if (!held[i] && square > largest) largest = square, best = i;
+        }
+        if (best < 0) break; // cannot happen: the columns of R are independent
+        held[best] = 1;
+        double *row = rows + (size_t)best * (size_t)r;
+        dense_scale(r, 1 / sqrt(largest), row);
+        for (int i = 0; i < n; i++) {
+            double *other = rows + (size_t)i * (size_t)r;
+            if (i != best) dense_axpy(r, -dense_dot(r, row, other), row, other);
+        }
+        memset(row, 0, (size_t)r * sizeof *row);
+    }
+    fem_free(rows);
+    return FEM_OK;
+}

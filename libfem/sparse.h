@@ -48,6 +48,10 @@ fem_status fem_factor_factorise(fem_factor *factor, const fem_sparse *A);
 fem_status        fem_factor_solve(fem_factor *factor, int columns, const double *B, double *X);
 fem_factor_report fem_factor_get_report(const fem_factor *factor);
 
+// Makes a matrix with a null space definite: marks in `fixed` as many of its n dofs as the r columns of R (n each,
+// independent, zero on dofs that are fixed already) are dimensions of it, well apart.
+fem_status fem_factor_hold(int n, int r, const double *R, unsigned char *fixed);
+
 // METIS, in one place: nested dissection of a graph (neighbours of v: adjacent[start[v]] .. , no self loops).
 // order[k] is the vertex eliminated k-th.
 fem_status fem_graph_order(int n, const int *start, const int *adjacent, int *order);

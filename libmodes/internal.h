@@ -25,7 +25,8 @@ struct modes_inverse {
     unsigned char       *fixed;  // n: held by the user, or belonging to a vertex without element
     double              *R, *BR; // n x rigid: R^T B R = I with B = M or I; NULL when there are none
     double              *work;   // rigid coefficients
-    fem_factor          *factor;
+    fem_factor          *factor; // or
+    fem_amg             *amg;
     modes_inverse_report report;
 };
 

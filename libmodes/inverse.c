@@ -3,36 +3,6 @@
 
 #include <string.h>
 
-// Chooses as many degrees of freedom to hold as there are rigid motions: Gram-Schmidt on the rows of R, each time
-// taking the row that is farthest from those taken before. For a free body these are three far-apart vertices (3-2-1).
-static fem_status hold_rigid(const modes_inverse *inverse, unsigned char *held) {
-    int     n = inverse->n, r = inverse->report.rigid;
-    double *rows = fem_alloc((size_t)n * (size_t)r, sizeof *rows); // row-major copy of R, what is left of each row
-    if (!rows) return fem_fail(FEM_NO_MEMORY, "no memory to choose supports for %d rigid motions", r);
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < r; j++)
-            rows[(size_t)i * (size_t)r + (size_t)j] = inverse->R[(size_t)j * (size_t)n + (size_t)i];
-    for (int step = 0; step < r; step++) {
-        int    best = -1;
-        double largest = 0;
-        for (int i = 0; i < n; i++) {
-            double square = dense_dot(r, rows + (size_t)i * (size_t)r, rows + (size_t)i * (size_t)r);
-            if (!held[i] && square > largest) largest = square, best = i;
-        }
-        if (best < 0) break; // cannot happen: the columns of R are independent
-        held[best] = 1;
-        double *row = rows + (size_t)best * (size_t)r;
-        dense_scale(r, 1 / sqrt(largest), row);
-        for (int i = 0; i < n; i++) {
-            double *other = rows + (size_t)i * (size_t)r;
-            if (i != best) dense_axpy(r, -dense_dot(r, row, other), row, other);
-        }
-        memset(row, 0, (size_t)r * sizeof *row);
-    }
-    fem_free(rows);
-    return FEM_OK;
-}
-
 void modes_inverse_destroy(modes_inverse *inverse) {
     if (!inverse) return;
     fem_free(inverse->fixed);
@@ -40,6 +10,7 @@ void modes_inverse_destroy(modes_inverse *inverse) {
     fem_free(inverse->BR);
     fem_free(inverse->work);
     fem_factor_destroy(inverse->factor);
+    fem_amg_destroy(inverse->amg);
     fem_free(inverse);
 }
 
@@ -67,14 +38,55 @@ static fem_status prepare_border(modes_inverse *inverse) {
     return FEM_OK;
 }
 
-fem_status modes_inverse_create(modes_inverse **result, const modes_problem *problem, modes_border border) {
-    fem_status     status = FEM_OK;
+static fem_status factorise(modes_inverse *inverse) {
+    fem_status           status = FEM_OK;
+    const modes_problem *problem = inverse->problem;
+    unsigned char       *held = fem_copy(inverse->fixed, (size_t)inverse->n, 1);
+    if (!held) return fem_fail(FEM_NO_MEMORY, "no memory for the supports of %d degrees of freedom", inverse->n);
+    if (inverse->report.rigid > 0) FEM_TRY(fem_factor_hold(inverse->n, inverse->report.rigid, inverse->R, held));
+    FEM_TRY(fem_factor_create(&inverse->factor, problem->K, held));
+    FEM_TRY(fem_factor_factorise(inverse->factor, problem->K));
+    inverse->report.factor = fem_factor_get_report(inverse->factor);
+    inverse->report.bytes = inverse->report.factor.bytes;
+done:
+    fem_free(held);
+    return status;
+}
+
+static fem_status make_multigrid(modes_inverse *inverse, const modes_inverse_options *o) {
+    const modes_problem *problem = inverse->problem;
+    fem_amg_options      options = {.tolerance = o->tolerance, .max_iterations = o->max_iterations};
+    fem_status           status = fem_amg_create(&inverse->amg, problem->K, problem->mesh->vertices, inverse->fixed,
+                                                 inverse->report.rigid, inverse->R, &options);
+    if (status != FEM_OK) return status;
+    inverse->report.amg = fem_amg_get_report(inverse->amg);
+    inverse->report.bytes = inverse->report.amg.bytes;
+    return FEM_OK;
+}
+
+modes_inverse_options modes_inverse_default_options(void) {
+    return (modes_inverse_options){.tolerance = 1e-6, .max_iterations = 500};
+}
+
+static fem_status check_options(const modes_inverse_options *o) {
+    if (!(o->tolerance > 0 && o->tolerance < 1))
+        return fem_fail(FEM_BAD_INPUT, "inverse.tolerance is %g, expected 0 < tolerance < 1", o->tolerance);
+    if (o->max_iterations < 1)
+        return fem_fail(FEM_BAD_INPUT, "inverse.max_iterations is %d, expected > 0", o->max_iterations);
+    return FEM_OK;
+}
+
+fem_status modes_inverse_create_with(modes_inverse **result, const modes_problem *problem,
+                                     const modes_inverse_options *options) {
+    fem_status     status = check_options(options);
     int            vertices = problem->mesh->vertex_count, components = 0;
-    modes_inverse *inverse = fem_calloc(1, sizeof *inverse);
-    int           *component = fem_alloc((size_t)vertices, sizeof *component);
-    unsigned char *held = fem_alloc(3 * (size_t)vertices, 1);
-    if (!inverse || !component || !held) goto no_memory;
-    *inverse = (modes_inverse){.problem = problem, .border = border, .n = 3 * vertices};
+    modes_inverse *inverse = NULL;
+    int           *component = NULL;
+    if (status != FEM_OK) return status;
+    inverse = fem_calloc(1, sizeof *inverse);
+    component = fem_alloc((size_t)vertices, sizeof *component);
+    if (!inverse || !component) goto no_memory;
+    *inverse = (modes_inverse){.problem = problem, .border = options->border, .n = 3 * vertices};
     inverse->fixed = fem_calloc((size_t)inverse->n, 1);
     if (!inverse->fixed) goto no_memory;
     modes_inverse_report *report = &inverse->report;
@@ -88,29 +100,31 @@ fem_status modes_inverse_create(modes_inverse **result, const modes_problem *pro
         goto done;
     }
     FEM_TRY(modes_rigid_of_components(problem, inverse->fixed, component, components, &inverse->R, &report->rigid));
-    memcpy(held, inverse->fixed, (size_t)inverse->n);
-    if (report->rigid > 0) {
-        FEM_TRY(prepare_border(inverse));
-        FEM_TRY(hold_rigid(inverse, held));
-    }
+    if (report->rigid > 0) FEM_TRY(prepare_border(inverse));
+    report->method = options->method;
+    if (report->method == MODES_INVERSE_AUTOMATIC)
+        report->method = report->free_dofs > MODES_INVERSE_LARGE ? MODES_INVERSE_AMG : MODES_INVERSE_FACTOR;
     double begin = fem_seconds();
-    if (report->free_dofs > report->rigid) {
-        FEM_TRY(fem_factor_create(&inverse->factor, problem->K, held));
-        FEM_TRY(fem_factor_factorise(inverse->factor, problem->K));
-        report->factor = fem_factor_get_report(inverse->factor);
-    }
+    if (report->free_dofs > report->rigid)
+        FEM_TRY(report->method == MODES_INVERSE_AMG ? make_multigrid(inverse, options) : factorise(inverse));
     report->seconds_factor = fem_seconds() - begin;
     goto done;
 no_memory:
     status = fem_fail(FEM_NO_MEMORY, "no memory for the modes of %d vertices", vertices);
 done:
     fem_free(component);
-    fem_free(held);
     if (status == FEM_OK)
         *result = inverse;
     else
         modes_inverse_destroy(inverse);
     return status;
+}
+
+fem_status modes_inverse_create(modes_inverse **result, const modes_problem *problem, modes_border border) {
+    modes_inverse_options options = modes_inverse_default_options();
+    options.border = border;
+    options.method = MODES_INVERSE_FACTOR;
+    return modes_inverse_create_with(result, problem, &options);
 }
 
 modes_inverse_report modes_inverse_get_report(const modes_inverse *inverse) { return inverse->report; }
@@ -134,7 +148,21 @@ fem_status modes_inverse_solve(modes_inverse *inverse, int columns, double *B, d
         dense_gemv_t_set(n, r, 1, inverse->R, b, inverse->work);
         dense_gemv_add(n, r, -1, inverse->BR, inverse->work, b);
     }
-    fem_status status = fem_factor_solve(inverse->factor, columns, B, X);
+    fem_status            status = FEM_OK;
+    modes_inverse_report *report = &inverse->report;
+    double                begin = fem_seconds();
+    if (inverse->amg) {
+        status = fem_amg_solve(inverse->amg, columns, B, X);
+        report->amg = fem_amg_get_report(inverse->amg);
+        if (report->amg.iterations > report->iterations) report->iterations = report->amg.iterations;
+        report->error = fmax(report->error, report->amg.error);
+    } else if (inverse->factor) {
+        status = fem_factor_solve(inverse->factor, columns, B, X);
+    } else { // a body that can only move rigidly
+        memset(X, 0, (size_t)columns * (size_t)n * sizeof *X);
+    }
+    report->seconds_solve += fem_seconds() - begin;
+    report->solves += columns;
     if (status == FEM_OK && r > 0) modes_inverse_project(inverse, columns, X);
     return status;
 }

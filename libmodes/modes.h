@@ -56,25 +56,55 @@ fem_status modes_rigid(const modes_problem *problem, double **R, int *count);
 // ---- the inverse of the stiffness matrix ----------------------------------------------------------------------
 
 // K^-1 on the free degrees of freedom, also when K is singular because the body is not held (P0 eq. 3: K bordered by
-// the rigid motions). The right-hand side is freed of rigid load, as many well-chosen degrees of freedom are held as
-// there are rigid motions, and the solution is freed of rigid motion: one SPD factorisation, no shift, no indefinite
-// system. The border says in which sense it is freed: by the mass (u^T M R = 0, the default), or plainly (u^T R = 0).
+// the rigid motions): the right-hand side is freed of rigid load, the solution of rigid motion. The border says in
+// which sense: by the mass (u^T M R = 0, the default), or plainly (u^T R = 0). No shift, no indefinite system.
 typedef enum modes_border { MODES_BORDER_MASS, MODES_BORDER_PLAIN } modes_border;
+
+// A factorisation is exact; as many well-chosen degrees of freedom are held as there are rigid motions. Multigrid is
+// iterative and takes time and memory in proportion to the size of the body; the rigid motions are its null space.
+typedef enum modes_inverse_method {
+    MODES_INVERSE_AUTOMATIC, // multigrid for bodies of more than MODES_INVERSE_LARGE free dofs
+    MODES_INVERSE_FACTOR,
+    MODES_INVERSE_AMG
+} modes_inverse_method;
+// Where both take as long for a Krylov basis of 30 modes of a compact body (bench_inverse measures it).
+enum { MODES_INVERSE_LARGE = 60000 };
+
+typedef struct modes_inverse_options {
+    modes_border         border;
+    modes_inverse_method method;
+    double               tolerance;      // of multigrid: energy norm of the error, relative to the solution's
+    int                  max_iterations; // of multigrid
+} modes_inverse_options;
+// Automatic, and a tolerance of 1e-6: with it the frequencies of a Krylov basis are right to 1e-6 at least
+// (bench_inverse).
+modes_inverse_options modes_inverse_default_options(void);
 
 typedef struct modes_inverse modes_inverse;
 // The problem must outlive the inverse. FEM_INDEFINITE when K is singular beyond rigid motions.
+fem_status modes_inverse_create_with(modes_inverse **inverse, const modes_problem *problem,
+                                     const modes_inverse_options *options);
+// By a factorisation.
 fem_status modes_inverse_create(modes_inverse **inverse, const modes_problem *problem, modes_border border);
 void       modes_inverse_destroy(modes_inverse *inverse);
 // X = K^-1 B for `columns` columns of length n, many at once; B is work space afterwards, X may be B.
+// FEM_NO_CONVERGENCE by multigrid only.
 fem_status modes_inverse_solve(modes_inverse *inverse, int columns, double *B, double *X);
 // Takes the rigid part out of `columns` columns, and makes them zero on fixed degrees of freedom.
 void modes_inverse_project(const modes_inverse *inverse, int columns, double *X);
 
 typedef struct modes_inverse_report {
-    int               free_dofs;      // neither held nor of a vertex without element
-    int               rigid;          // rigid motions that the supports allow
-    double            seconds_factor; // ordering, analysis and factorisation
-    fem_factor_report factor;
+    int                  free_dofs;      // neither held nor of a vertex without element
+    int                  rigid;          // rigid motions that the supports allow
+    modes_inverse_method method;         // that was taken
+    double               seconds_factor; // ordering, analysis and factorisation, or the set-up of multigrid
+    double               seconds_solve;  // all solves so far
+    double               bytes;          // held by the factor or by multigrid
+    int                  solves;         // right-hand sides so far
+    int                  iterations;     // of multigrid: most of any right-hand side so far
+    double               error;          // of multigrid: the largest so far, as the tolerance means it
+    fem_factor_report    factor;
+    fem_amg_report       amg;
 } modes_inverse_report;
 modes_inverse_report modes_inverse_get_report(const modes_inverse *inverse);
 
