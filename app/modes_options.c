@@ -71,6 +71,7 @@ int modes_settings_recipe(const modes_settings *s, modes_recipe *recipe) {
     static const char *const condensings[] = {"pca", "randomized", "projection"};
     static const char *const kinds[] = {"modal", "inertia", "tangent"};
     static const char *const orthogonalisations[] = {"block", "mgs", "rmgs"};
+    static const char *const inverses[] = {"automatic", "factor", "amg"};
     static const char *const borders[] = {"mass", "plain"};
 
     int      index = 0, code;
@@ -92,7 +93,9 @@ int modes_settings_recipe(const modes_settings *s, modes_recipe *recipe) {
     recipe->krylov.orthogonalise.threshold = s->threshold;
     recipe->krylov.orthogonalise.samples = s->samples;
     if ((code = choose("--border", s->border, 2, borders, &index)) != APP_DONE) return code;
-    recipe->krylov.border = (modes_border)index;
+    recipe->inverse.border = (modes_border)index;
+    if ((code = choose("--inverse", s->inverse, 3, inverses, &index)) != APP_DONE) return code;
+    recipe->inverse.method = (modes_inverse_method)index;
     if ((code = read_seeds(s->seeds, &seeds)) != APP_DONE) return code;
     recipe->krylov.seeds = seeds;
     if (strcmp(s->method, "sketch") == 0 && (s->loads.count == 0 || !s->fix))

@@ -10,7 +10,8 @@ modes_recipe modes_default_recipe(modes_method method) {
                           .derivatives = 1,
                           .count = 30,
                           .energy = 1,
-                          .krylov = modes_krylov_default_options()};
+                          .krylov = modes_krylov_default_options(),
+                          .inverse = modes_inverse_default_options()};
 }
 
 fem_status modes_recipe_check(const modes_recipe *r) {
@@ -104,7 +105,10 @@ fem_status modes_build(const modes_problem *problem, const fem_body *body, const
     double              begun = fem_seconds();
     FEM_TRY(modes_recipe_check(recipe));
     FEM_TRY(fem_progress_report(progress, "factorisation", 0));
-    if (!inverse) FEM_TRY(modes_inverse_create(&inverse, problem, recipe->krylov.border));
+    modes_inverse_options options = recipe->inverse;
+    if (options.method == MODES_INVERSE_AUTOMATIC && recipe->method == MODES_LANCZOS) // it needs more digits
+        options.method = MODES_INVERSE_FACTOR;
+    if (!inverse) FEM_TRY(modes_inverse_create_with(&inverse, problem, &options));
     report.seconds_factor = fem_seconds() - begun;
     begun = fem_seconds();
     FEM_TRY(linear_modes(problem, recipe, inverse, progress, &basis, &report));

@@ -17,6 +17,7 @@ typedef struct modes_recipe {
     modes_condense_method condense; // with derivatives
     modes_metric          metric;   // of PCA
     modes_krylov_options  krylov; // seeds, interfaces, orthogonalisation; count, ritz and inverse are set by the recipe
+    modes_inverse_options inverse; // how K^-1 is computed; automatic means a factorisation for vibration modes
 } modes_recipe;
 modes_recipe modes_default_recipe(modes_method method); // 12 linear, first derivatives, 30 columns by PCA
 // "modes.linear is 0, expected > 0"
