@@ -119,7 +119,7 @@ enum { WINDOW = 8 }; // steps over which the rate of convergence is taken
 // Each step takes alpha r.z off the squared energy norm of the error [Hestenes, Stiefel 1952]. Their sum is that of the
 // solution, and what is left to come follows from the rate at which they shrink.
 typedef struct lane {
-    double norm;         // of the right-hand side, 0: nothing to solve
+    double scale;        // of the right-hand side, 0: nothing to solve
     double rz;           // r.z of the step before
     double solved;       // squared energy norm so far
     double last[WINDOW]; // latest decreases, by step modulo WINDOW
@@ -146,10 +146,10 @@ static void sum_chunks(const fem_amg *amg, double total[LANES]) {
     for (int k = 0; k < amg_chunks(amg->n, AMG_ROWS) * LANES; k++) total[k % LANES] += amg->sums[k];
 }
 
-// R = L^-1 b for up to eight columns, each scaled to norm 1
-static void load_columns(fem_amg *amg, int columns, const double *B, lane lanes[LANES]) {
+// R = L^-1 b for up to eight columns, each scaled to a largest entry of 1
+static fem_status load_columns(fem_amg *amg, int columns, const double *B, lane lanes[LANES]) {
     size_t n = 3 * (size_t)amg->n;
-    double norm[LANES] = {0};
+    double largest[LANES] = {0};
     for (int i = 0; i < amg->n; i++) {
         const double *S = amg->level[0].scale + 9 * (size_t)i;
         for (int c = 0; c < LANES; c++) {
@@ -158,21 +158,24 @@ static void load_columns(fem_amg *amg, int columns, const double *B, lane lanes[
                 if (!amg->fixed[3 * i + k]) b[k] = B[(size_t)c * n + 3 * (size_t)i + (size_t)k];
             for (int k = 0; k < 3; k++) {
                 double r = S[k] * b[0] + S[3 + k] * b[1] + S[6 + k] * b[2];
+                if (!isfinite(r))
+                    return fem_fail(FEM_BAD_INPUT, "multigrid: the right-hand side at vertex %d is not finite", i);
                 amg->R[(3 * (size_t)i + (size_t)k) * LANES + (size_t)c] = r;
-                norm[c] += r * r;
+                largest[c] = fmax(largest[c], fabs(r));
             }
         }
     }
     for (int c = 0; c < LANES; c++) {
-        lanes[c] = (lane){.norm = sqrt(norm[c]), .done = norm[c] == 0};
-        norm[c] = norm[c] > 0 ? 1 / sqrt(norm[c]) : 0;
+        lanes[c] = (lane){.scale = largest[c], .done = largest[c] == 0};
+        if (largest[c] == 0) largest[c] = 1;
     }
     for (size_t i = 0; i < LANES * n; i++) {
-        amg->R[i] *= norm[i % LANES];
+        amg->R[i] /= largest[i % LANES];
         amg->level[0].r[i] = (float)amg->R[i];
     }
     memset(amg->X, 0, LANES * n * sizeof *amg->X);
     memset(amg->P, 0, LANES * n * sizeof *amg->P);
+    return FEM_OK;
 }
 
 static void store_columns(const fem_amg *amg, int columns, const lane lanes[LANES], double *X) {
@@ -183,9 +186,21 @@ static void store_columns(const fem_amg *amg, int columns, const lane lanes[LANE
         for (int c = 0; c < columns; c++)
             for (int k = 0; k < 3; k++) {
                 double x = S[3 * k] * y[c] + S[3 * k + 1] * y[LANES + c] + S[3 * k + 2] * y[2 * LANES + c];
-                X[(size_t)c * n + 3 * (size_t)i + (size_t)k] = amg->fixed[3 * i + k] ? 0 : lanes[c].norm * x;
+                X[(size_t)c * n + 3 * (size_t)i + (size_t)k] = amg->fixed[3 * i + k] ? 0 : lanes[c].scale * x;
             }
     }
+}
+
+// r.z or p.Ap is not positive: the matrix is indefinite, or the last digits are worth nothing.
+static fem_status broken(const fem_amg *amg, const lane *l) {
+    if (l->steps == 0)
+        return fem_fail(FEM_INDEFINITE, "multigrid: the matrix is not positive definite, or has a null space that was "
+                                        "not given");
+    return fem_fail(
+        FEM_NO_CONVERGENCE,
+        "multigrid: the error stands at %.1e after %d iterations, above the tolerance of %.1e, and rounding "
+        "allows no more; a larger tolerance or a factorisation would do",
+        l->error, l->steps, amg->options.tolerance);
 }
 
 // One step of all lanes; those that are done stand still.
@@ -207,11 +222,7 @@ static fem_status step(fem_amg *amg, lane lanes[LANES]) {
     for (int c = 0; c < LANES; c++) {
         work.factor[c] = 0;
         if (lanes[c].done) continue;
-        if (!(rz[c] > 0 && pq[c] > 0 && rz[c] < INFINITY))
-            return fem_fail(FEM_INDEFINITE,
-                            "multigrid: the matrix is not positive definite, or has a null space that "
-                            "was not given (r.z %g, p.Ap %g)",
-                            rz[c], pq[c]);
+        if (!(rz[c] > 0 && pq[c] > 0 && rz[c] < INFINITY)) return broken(amg, &lanes[c]);
         work.factor[c] = rz[c] / pq[c];
         lanes[c].rz = rz[c];
         estimate(&lanes[c], work.factor[c] * rz[c]);
@@ -226,7 +237,7 @@ static fem_status solve_block(fem_amg *amg, int first, int columns, const double
     lane       lanes[LANES];
     int        steps = 0, open = 0;
     size_t     offset = 3 * (size_t)amg->n * (size_t)first;
-    load_columns(amg, columns, B + offset, lanes);
+    FEM_TRY(load_columns(amg, columns, B + offset, lanes));
     for (;; steps++) {
         open = 0;
         for (int c = 0; c < LANES; c++) {
