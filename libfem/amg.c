@@ -1,20 +1,19 @@
 // Conjugate gradients preconditioned by one multigrid V-cycle, eight right-hand sides in lockstep.
 //
-// Smoothing is a Chebyshev polynomial of the scaled matrix over the upper part of its spectrum, the same before and
-// after the coarse correction, so the cycle is symmetric. The coarsest matrix is factored. When the matrix has a null
-// space, the prolongation reproduces it on every level, so it is enough to keep it out of the coarsest solve: as many
-// unknowns as it has dimensions are held there, and both sides are freed of it.
+// Smoothing is a Chebyshev polynomial of degree two of the scaled matrix over the upper part of its spectrum, the same
+// before and after the coarse correction, so the cycle is symmetric. The coarsest matrix is factored. When the matrix
+// has a null space, the prolongation reproduces it on every level, so it is enough to keep it out of the coarsest
+// solve: as many unknowns as it has dimensions are held there, and both sides are freed of it.
 #include "libfem/amg_internal.h"
 
 #include <string.h>
 
 enum {
-    DEGREE = 2,          // of the smoothing polynomial: products with the matrix before and after
-    RATIO = 10,          // of the largest to the smallest eigenvalue that it damps
+    RATIO = 10,          // of the largest to the smallest eigenvalue that smoothing damps
     COARSE_DOFS = 10000, // from here on the matrix is factored
 };
 
-fem_amg_options fem_amg_default_options(void) { return (fem_amg_options){.tolerance = 1e-6, .max_iterations = 200}; }
+fem_amg_options fem_amg_default_options(void) { return (fem_amg_options){.tolerance = 1e-8, .max_iterations = 500}; }
 
 // ---- running the kernels -------------------------------------------------------------------------------------------
 
@@ -38,19 +37,6 @@ void amg_run(const amg_work *work) {
     fem_parallel_for(amg_chunks(work->count, work->step), run_chunk, &run);
 }
 
-static void run_on(const amg_level *level, amg_operation operation, float c1, float c2, float *d, float *e) {
-    amg_run(&(amg_work){.operation = operation,
-                        .count = level->A.n,
-                        .step = AMG_ROWS,
-                        .A = &level->A,
-                        .r = level->r,
-                        .d = d,
-                        .e = e,
-                        .x = level->x,
-                        .c1 = c1,
-                        .c2 = c2});
-}
-
 // ---- the cycle -----------------------------------------------------------------------------------------------------
 
 // x <- x minus its part along the null space, for each lane
@@ -69,6 +55,10 @@ static void remove_null(const fem_amg *amg) {
 
 static fem_status solve_coarsest(fem_amg *amg, const float *r, float *x) {
     size_t count = 3 * LANES * (size_t)amg->coarse;
+    if (!amg->factor) {
+        memset(x, 0, count * sizeof *x);
+        return FEM_OK;
+    }
     for (size_t i = 0; i < count; i++) amg->lanes[i] = r[i];
     remove_null(amg);
     fem_status status = fem_factor_solve_lanes(amg->factor, amg->lanes);
@@ -77,81 +67,78 @@ static fem_status solve_coarsest(fem_amg *amg, const float *r, float *x) {
     return status;
 }
 
-// Coefficients of the Chebyshev iteration over [rho / RATIO, rho]: the first step is first * r, step k is
-// c1[k] * (step before) + c2[k] * r.
+// The two steps of the Chebyshev iteration over [rho / RATIO, rho]: d = c r, then d = c1 (r before) + c2 (r after),
+// or from the first d: d1 d + c2 r.
 typedef struct chebyshev {
-    float first, c1[DEGREE], c2[DEGREE];
+    float c, c1, d1, c2;
 } chebyshev;
 
 static chebyshev coefficients(double radius) {
-    double    low = radius / RATIO, theta = (radius + low) / 2, delta = (radius - low) / 2, sigma = theta / delta;
-    double    rho = 1 / sigma;
-    chebyshev c = {.first = (float)(1 / theta)};
-    for (int k = 1; k < DEGREE; k++) {
-        double next = 1 / (2 * sigma - rho);
-        c.c1[k] = (float)(next * rho);
-        c.c2[k] = (float)(2 * next / delta);
-        rho = next;
-    }
-    return c;
+    double low = radius / RATIO, theta = (radius + low) / 2, delta = (radius - low) / 2, sigma = theta / delta;
+    double next = 1 / (2 * sigma - 1 / sigma);
+    return (chebyshev){.c = (float)(1 / theta),
+                       .c1 = (float)(next / sigma / theta),
+                       .d1 = (float)(next / sigma),
+                       .c2 = (float)(2 * next / delta)};
 }
 
 // x = (approximate inverse) r on this level and below; r is used up
 static fem_status cycle(fem_amg *amg, int l) {
     amg_level *level = &amg->level[l], *next = level + 1;
     if (l == amg->level_count) return solve_coarsest(amg, level->r, level->x);
-    chebyshev c = coefficients(level->radius);
-    float    *d = level->d, *e = level->e, *swap;
-    run_on(level, AMG_START, 0, c.first, d, NULL);
-    for (int k = 1; k < DEGREE; k++, swap = d, d = e, e = swap) run_on(level, AMG_SMOOTH, c.c1[k], c.c2[k], d, e);
-    run_on(level, AMG_RESIDUAL, 0, 0, d, NULL);
-    amg_work transfer = {.operation = AMG_RESTRICT,
-                         .count = level->P.coarse,
-                         .step = AMG_NODES,
-                         .transfer = &level->P,
-                         .r = level->r,
-                         .coarse = next->r};
-    amg_run(&transfer);
+    chebyshev s = coefficients(level->radius);
+    amg_work  rows = {.count = level->A.n, .step = AMG_ROWS, .A = &level->A, .transfer = &level->P, .x = level->x};
+    // two steps from x = 0, and the residual, which is in level->d
+    rows.operation = AMG_FIRST, rows.r = level->r, rows.d = level->d, rows.e = level->e;
+    rows.c = s.c, rows.c1 = s.c1, rows.c2 = s.c2;
+    amg_run(&rows);
+    rows.operation = AMG_RESIDUAL, rows.r = level->d, rows.d = level->e;
+    amg_run(&rows);
+    amg_run(&(amg_work){.operation = AMG_RESTRICT,
+                        .count = level->P.coarse,
+                        .step = AMG_NODES,
+                        .transfer = &level->P,
+                        .r = level->d,
+                        .coarse = next->r});
     fem_status status = cycle(amg, l + 1);
     if (status != FEM_OK) return status;
-    transfer = (amg_work){.operation = AMG_PROLONG,
-                          .count = level->P.n,
-                          .step = AMG_ROWS,
-                          .transfer = &level->P,
-                          .coarse = next->x,
-                          .d = d,
-                          .x = level->x};
-    amg_run(&transfer);
-    run_on(level, AMG_SMOOTH, 0, c.first, d, e);
-    swap = d, d = e, e = swap;
-    for (int k = 1; k < DEGREE; k++, swap = d, d = e, e = swap) run_on(level, AMG_SMOOTH, c.c1[k], c.c2[k], d, e);
+    // the correction, and two steps from there
+    rows.operation = AMG_PROLONG, rows.coarse = next->x, rows.d = level->e;
+    amg_run(&rows);
+    rows.operation = AMG_SMOOTH, rows.e = level->r, rows.c2 = s.c;
+    amg_run(&rows);
+    rows.operation = AMG_LAST, rows.d = level->r, rows.c1 = s.d1, rows.c2 = s.c2;
+    amg_run(&rows);
     return FEM_OK;
 }
 
 // ---- conjugate gradients -------------------------------------------------------------------------------------------
 
-enum { WINDOW = 4 }; // steps over which the rate of convergence is taken
+enum { WINDOW = 8 }; // steps over which the rate of convergence is taken
 
 // Each step takes alpha r.z off the squared energy norm of the error [Hestenes, Stiefel 1952]. Their sum is that of the
 // solution, and what is left to come follows from the rate at which they shrink.
 typedef struct lane {
-    double norm;         // of the right-hand side, 0: nothing to solve
+    double scale;        // of the right-hand side, 0: nothing to solve
     double rz;           // r.z of the step before
     double solved;       // squared energy norm so far
-    double last[WINDOW]; // latest decreases
+    double last[WINDOW]; // latest decreases, by step modulo WINDOW
     int    steps;
     double error;
     bool   done;
 } lane;
 
 static void estimate(lane *l, double decrease) {
+    int    back = l->steps < WINDOW - 1 ? l->steps : WINDOW - 1; // steps before this one that are remembered
+    double envelope = 0, faded = 1;
     l->solved += decrease;
-    int back = l->steps < WINDOW - 1 ? l->steps : WINDOW - 1;
-    l->last[l->steps++ % WINDOW] = decrease;
-    double before = l->last[(l->steps - 1 - back) % WINDOW];
-    double rate = back > 0 ? pow(decrease / before, 1.0 / back) : 0.5;
+    l->last[l->steps % WINDOW] = decrease;
+    double rate = back > 0 ? pow(decrease / l->last[(l->steps - back) % WINDOW], 1.0 / back) : 0.5;
     rate = fmin(fmax(rate, 0.1), 0.99);
-    l->error = l->solved > 0 ? sqrt(decrease * rate / (1 - rate) / l->solved) : 0;
+    for (int k = 0; k <= back; k++, faded *= rate) // decreases go up and down when convergence is slow
+        envelope = fmax(envelope, faded * l->last[(l->steps - k) % WINDOW]);
+    l->steps++;
+    l->error = l->solved > 0 ? sqrt(envelope * rate / (1 - rate) / l->solved) : 0;
 }
 
 static void sum_chunks(const fem_amg *amg, double total[LANES]) {
@@ -159,10 +146,10 @@ static void sum_chunks(const fem_amg *amg, double total[LANES]) {
     for (int k = 0; k < amg_chunks(amg->n, AMG_ROWS) * LANES; k++) total[k % LANES] += amg->sums[k];
 }
 
-// R = L^-1 b for up to eight columns, each scaled to norm 1
-static void load_columns(fem_amg *amg, int columns, const double *B, lane lanes[LANES]) {
+// R = L^-1 b for up to eight columns, each scaled to a largest entry of 1
+static fem_status load_columns(fem_amg *amg, int columns, const double *B, lane lanes[LANES]) {
     size_t n = 3 * (size_t)amg->n;
-    double norm[LANES] = {0};
+    double largest[LANES] = {0};
     for (int i = 0; i < amg->n; i++) {
         const double *S = amg->level[0].scale + 9 * (size_t)i;
         for (int c = 0; c < LANES; c++) {
@@ -171,21 +158,24 @@ static void load_columns(fem_amg *amg, int columns, const double *B, lane lanes[
                 if (!amg->fixed[3 * i + k]) b[k] = B[(size_t)c * n + 3 * (size_t)i + (size_t)k];
             for (int k = 0; k < 3; k++) {
                 double r = S[k] * b[0] + S[3 + k] * b[1] + S[6 + k] * b[2];
+                if (!isfinite(r))
+                    return fem_fail(FEM_BAD_INPUT, "multigrid: the right-hand side at vertex %d is not finite", i);
                 amg->R[(3 * (size_t)i + (size_t)k) * LANES + (size_t)c] = r;
-                norm[c] += r * r;
+                largest[c] = fmax(largest[c], fabs(r));
             }
         }
     }
     for (int c = 0; c < LANES; c++) {
-        lanes[c] = (lane){.norm = sqrt(norm[c]), .done = norm[c] == 0};
-        norm[c] = norm[c] > 0 ? 1 / sqrt(norm[c]) : 0;
+        lanes[c] = (lane){.scale = largest[c], .done = largest[c] == 0};
+        if (largest[c] == 0) largest[c] = 1;
     }
     for (size_t i = 0; i < LANES * n; i++) {
-        amg->R[i] *= norm[i % LANES];
+        amg->R[i] /= largest[i % LANES];
         amg->level[0].r[i] = (float)amg->R[i];
     }
     memset(amg->X, 0, LANES * n * sizeof *amg->X);
     memset(amg->P, 0, LANES * n * sizeof *amg->P);
+    return FEM_OK;
 }
 
 static void store_columns(const fem_amg *amg, int columns, const lane lanes[LANES], double *X) {
@@ -196,9 +186,21 @@ static void store_columns(const fem_amg *amg, int columns, const lane lanes[LANE
         for (int c = 0; c < columns; c++)
             for (int k = 0; k < 3; k++) {
                 double x = S[3 * k] * y[c] + S[3 * k + 1] * y[LANES + c] + S[3 * k + 2] * y[2 * LANES + c];
-                X[(size_t)c * n + 3 * (size_t)i + (size_t)k] = amg->fixed[3 * i + k] ? 0 : lanes[c].norm * x;
+                X[(size_t)c * n + 3 * (size_t)i + (size_t)k] = amg->fixed[3 * i + k] ? 0 : lanes[c].scale * x;
             }
     }
+}
+
+// r.z or p.Ap is not positive: the matrix is indefinite, or the last digits are worth nothing.
+static fem_status broken(const fem_amg *amg, const lane *l) {
+    if (l->steps == 0)
+        return fem_fail(FEM_INDEFINITE, "multigrid: the matrix is not positive definite, or has a null space that was "
+                                        "not given");
+    return fem_fail(
+        FEM_NO_CONVERGENCE,
+        "multigrid: the error stands at %.1e after %d iterations, above the tolerance of %.1e, and rounding "
+        "allows no more; a larger tolerance or a factorisation would do",
+        l->error, l->steps, amg->options.tolerance);
 }
 
 // One step of all lanes; those that are done stand still.
@@ -220,11 +222,7 @@ static fem_status step(fem_amg *amg, lane lanes[LANES]) {
     for (int c = 0; c < LANES; c++) {
         work.factor[c] = 0;
         if (lanes[c].done) continue;
-        if (!(rz[c] > 0 && pq[c] > 0 && rz[c] < INFINITY))
-            return fem_fail(FEM_INDEFINITE,
-                            "multigrid: the matrix is not positive definite, or has a null space that "
-                            "was not given (r.z %g, p.Ap %g)",
-                            rz[c], pq[c]);
+        if (!(rz[c] > 0 && pq[c] > 0 && rz[c] < INFINITY)) return broken(amg, &lanes[c]);
         work.factor[c] = rz[c] / pq[c];
         lanes[c].rz = rz[c];
         estimate(&lanes[c], work.factor[c] * rz[c]);
@@ -239,7 +237,7 @@ static fem_status solve_block(fem_amg *amg, int first, int columns, const double
     lane       lanes[LANES];
     int        steps = 0, open = 0;
     size_t     offset = 3 * (size_t)amg->n * (size_t)first;
-    load_columns(amg, columns, B + offset, lanes);
+    FEM_TRY(load_columns(amg, columns, B + offset, lanes));
     for (;; steps++) {
         open = 0;
         for (int c = 0; c < LANES; c++) {
@@ -365,8 +363,10 @@ static fem_status make_coarsest(fem_amg *amg, amg_problem *p) {
         goto done;
     }
     FEM_TRY(coarse_null(amg, p));
-    FEM_TRY(fem_factor_create(&amg->factor, &p->A, p->fixed));
-    FEM_TRY(fem_factor_factorise(amg->factor, &p->A));
+    if (memchr(p->fixed, 0, 3 * (size_t)p->A.n)) { // otherwise all that is left is the null space
+        FEM_TRY(fem_factor_create(&amg->factor, &p->A, p->fixed));
+        FEM_TRY(fem_factor_factorise(amg->factor, &p->A));
+    }
 done:
     return status;
 }
@@ -421,7 +421,7 @@ fem_status fem_amg_create(fem_amg **result, const fem_sparse *A, const double *p
     for (;;) {
         amg_level *level = &amg->level[amg->level_count];
         FEM_TRY(make_level(amg, &fine));
-        FEM_TRY(amg_coarsen(level, amg->level_count == 0 ? 1 : 2, &fine, &coarse));
+        FEM_TRY(amg_coarsen(level, amg->level_count == 0 ? points : NULL, &fine, &coarse));
         report->dofs[amg->level_count++] = 3 * fine.A.n;
         entries += level->A.start[level->A.n];
         if (amg->level_count > 1) fem_free(level->A.exact), level->A.exact = NULL;
@@ -433,16 +433,18 @@ fem_status fem_amg_create(fem_amg **result, const fem_sparse *A, const double *p
     report->dofs[amg->level_count] = 3 * fine.A.n;
     report->levels = amg->level_count + 1;
     FEM_TRY(make_coarsest(amg, &fine));
+    amg_problem_destroy(&fine);
     const amg_matrix *first = &amg->level[0].A;
-    report->complexity = (entries + fem_factor_get_report(amg->factor).entries / 9) / first->start[first->n];
+    fem_factor_report factor = {0};
+    if (amg->factor) factor = fem_factor_get_report(amg->factor);
+    report->complexity = (entries + factor.entries / 9) / first->start[first->n];
+    report->bytes = (double)(fem_memory_bytes() - bytes) + factor.bytes;
     report->seconds_setup = fem_seconds() - begin;
 done:
     amg_problem_destroy(&fine), amg_problem_destroy(&coarse);
-    if (status == FEM_OK) {
-        report->bytes = (double)(fem_memory_bytes() - bytes) + fem_factor_get_report(amg->factor).bytes;
+    if (status == FEM_OK)
         *result = amg;
-    } else {
+    else
         fem_amg_destroy(amg);
-    }
     return status;
 }

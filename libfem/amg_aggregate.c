@@ -5,6 +5,11 @@
 // A node is one row on the finest level (a vertex), and the two rows of an aggregate on coarser ones. A reach of three
 // on the finest level (about 40 vertices an aggregate) makes the coarse matrix, whose rows are long, a tenth of the
 // finest; a reach of two needs fewer iterations but twice the time for each, and more memory.
+//
+// Where cells are flat or long, smoothing works along their short edges only, so aggregates must not reach beyond
+// those: an edge is strong when it is not much longer than the shortest one at its ends, and its block is not small
+// (materials of different stiffness). Blocks alone do not tell: those of a flat H8 are as large along its faces as
+// across.
 #include "libfem/amg_internal.h"
 
 #include <string.h>
@@ -14,7 +19,8 @@ enum {
     REACH = 2,
     FEW_NODES = 3, // smaller aggregates are joined to their strongest neighbour
 };
-static const double WEAK = 0.02; // connections below this are not followed; the diagonal blocks are the identity
+static const double WEAK = 0.1; // norm of a weak block; the diagonal blocks are the identity
+static const double FAR = 2;    // length of a weak edge over the shortest one
 
 typedef struct node_graph {
     int            n;        // nodes
@@ -70,6 +76,23 @@ static fem_status make_graph(node_graph *g, const amg_matrix *A, int width) {
     return FEM_OK;
 }
 
+static fem_status weaken_long_edges(node_graph *g, const double *points) {
+    double *shortest = fem_alloc((size_t)g->n, sizeof *shortest);
+    if (!shortest) return fem_fail(FEM_NO_MEMORY, "no memory for the graph of %d multigrid nodes", g->n);
+    for (int v = 0; v < g->n; v++) {
+        shortest[v] = INFINITY;
+        for (int k = g->start[v]; k < g->start[v + 1]; k++)
+            shortest[v] = fmin(shortest[v], vec3_distance(points + 3 * (size_t)v, points + 3 * (size_t)g->adjacent[k]));
+    }
+    for (int v = 0; v < g->n; v++)
+        for (int k = g->start[v]; k < g->start[v + 1]; k++) {
+            double length = vec3_distance(points + 3 * (size_t)v, points + 3 * (size_t)g->adjacent[k]);
+            if (length > FAR * fmax(shortest[v], shortest[g->adjacent[k]])) g->strong[k] = 0;
+        }
+    fem_free(shortest);
+    return FEM_OK;
+}
+
 // Marks what is at most `reach` strong edges from the root.
 static void cover(const node_graph *g, int root, int reach, unsigned char *covered, int *stamp, int *queue) {
     int count = 0, from = 0;
@@ -112,9 +135,9 @@ static void join_small(const node_graph *g, int *label, int *size) {
     }
 }
 
-fem_status amg_aggregate(const amg_matrix *A, int width, int *aggregate, int *count) {
+fem_status amg_aggregate(const amg_matrix *A, const double *points, int *aggregate, int *count) {
     fem_status     status = FEM_OK;
-    int            n = A->n / width, roots = 0;
+    int            width = points ? 1 : 2, n = A->n / width, roots = 0;
     node_graph     g = {0};
     int           *label = fem_alloc((size_t)n, sizeof *label), *queue = fem_alloc((size_t)n, sizeof *queue);
     int           *root = fem_alloc((size_t)n, sizeof *root), *stamp = fem_alloc((size_t)n, sizeof *stamp);
@@ -124,10 +147,11 @@ fem_status amg_aggregate(const amg_matrix *A, int width, int *aggregate, int *co
         goto done;
     }
     FEM_TRY(make_graph(&g, A, width));
+    if (points) FEM_TRY(weaken_long_edges(&g, points));
     for (int v = 0; v < n; v++) label[v] = stamp[v] = -1;
     for (int v = 0; v < n; v++) {
         if (covered[v] || g.start[v] == g.start[v + 1]) continue;
-        cover(&g, v, width == 1 ? FINEST_REACH : REACH, covered, stamp, queue);
+        cover(&g, v, points ? FINEST_REACH : REACH, covered, stamp, queue);
         label[v] = roots;
         root[roots++] = v;
     }

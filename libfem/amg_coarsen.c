@@ -311,7 +311,7 @@ static fem_status coarse_matrix(const coarsening *c, fem_sparse *A) {
     return FEM_OK;
 }
 
-fem_status amg_coarsen(amg_level *level, int width, const amg_problem *fine, amg_problem *coarse) {
+fem_status amg_coarsen(amg_level *level, const double *points, const amg_problem *fine, amg_problem *coarse) {
     fem_status status = FEM_OK;
     coarsening c = {.level = level, .fine = fine};
     c.aggregate = fem_alloc((size_t)level->A.n, sizeof *c.aggregate);
@@ -319,7 +319,7 @@ fem_status amg_coarsen(amg_level *level, int width, const amg_problem *fine, amg
         status = no_memory(level->A.n);
         goto done;
     }
-    FEM_TRY(amg_aggregate(&level->A, width, c.aggregate, &c.count));
+    FEM_TRY(amg_aggregate(&level->A, points, c.aggregate, &c.count));
     FEM_TRY(list_members(&c));
     FEM_TRY(make_bases(&c, coarse));
     FEM_TRY(transfer_pattern(&c, &level->P));

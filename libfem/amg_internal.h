@@ -46,8 +46,9 @@ typedef struct amg_level {
 typedef enum amg_operation {
     AMG_APPLY,     // Q = A P in double, sums += P Q
     AMG_POWER,     // e = A d, sums += e e
-    AMG_START,     // d = x = c2 r
-    AMG_SMOOTH,    // r -= A d, e = c1 d + c2 r, x += e
+    AMG_FIRST,     // d = r - c A r, e = c1 r + c2 d, x = c r + e: two steps of smoothing from zero
+    AMG_SMOOTH,    // r -= A d, e = c2 r, x += e
+    AMG_LAST,      // x += c1 d + c2 (r - A d)
     AMG_RESIDUAL,  // r -= A d
     AMG_RESTRICT,  // coarse = P^T r, chunks of aggregates
     AMG_PROLONG,   // d = P coarse, x += d
@@ -67,7 +68,7 @@ typedef struct amg_work {
     const amg_transfer *transfer;
     float              *r, *d, *e, *x, *coarse;
     double             *P, *Q, *R, *X;
-    float               c1, c2;
+    float               c, c1, c2;
     double              factor[LANES];
     double             *sums; // LANES per chunk
     // set-up
@@ -93,7 +94,7 @@ struct fem_amg {
     int             n;                     // block rows
     int             level_count;           // without the coarsest
     amg_level       level[FEM_AMG_LEVELS]; // the one behind the last has only r and x
-    fem_factor     *factor;                // of the coarsest matrix
+    fem_factor     *factor;                // of the coarsest matrix; NULL when nothing is free there
     int             coarse;                // its block rows
     double         *lanes;                 // its right-hand sides
     int             null_count;            // of its null space
@@ -120,10 +121,10 @@ void amg_problem_destroy(amg_problem *problem);
 fem_status amg_scale(amg_level *level, amg_problem *problem, bool finest);
 // Its largest eigenvalue; uses d, e, and sums of AMG_ROWS chunks.
 fem_status amg_radius(amg_level *level, double *sums);
-// Prolongation and the next coarser problem, from aggregates of nodes of `width` rows.
-fem_status amg_coarsen(amg_level *level, int width, const amg_problem *fine, amg_problem *coarse);
+// Prolongation and the next coarser problem. points: 3 per row of the finest level, NULL on coarser ones.
+fem_status amg_coarsen(amg_level *level, const double *points, const amg_problem *fine, amg_problem *coarse);
 // aggregate[i] = aggregate of row i, or -1 for a row without neighbours
-fem_status amg_aggregate(const amg_matrix *A, int width, int *aggregate, int *count);
+fem_status amg_aggregate(const amg_matrix *A, const double *points, int *aggregate, int *count);
 // Multiplies the columns of P by the scale of the next level (NULL: 1), and rounds it.
 fem_status amg_finish_transfer(amg_transfer *P, const double *coarse_scale);
 void       amg_level_destroy(amg_level *level);

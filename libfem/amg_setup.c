@@ -174,12 +174,12 @@ fem_status amg_radius(amg_level *level, double *sums) {
         memset(total, 0, sizeof total);
         for (int k = 0; k < chunks * LANES; k++) total[k % LANES] += sums[k];
         for (int c = 0; c < LANES; c++) {
+            if (!isfinite(total[c])) return fem_fail(FEM_BAD_INPUT, "the matrix has entries that are not finite");
             if (step > 0) largest = fmax(largest, sqrt(total[c]));
             total[c] = total[c] > 0 ? 1 / sqrt(total[c]) : 0;
         }
         for (size_t i = 0; i < count; i++) level->d[i] = (float)total[i % LANES] * level->e[i];
     }
-    if (!isfinite(largest)) return fem_fail(FEM_BAD_INPUT, "the matrix has entries that are not finite");
     level->radius = 1.1 * largest;
     return FEM_OK;
 }

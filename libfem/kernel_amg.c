@@ -81,18 +81,38 @@ INLINE real power(const amg_work *w, int i) {
     return sum;
 }
 
+INLINE void first(const amg_work *w, int i) {
+    single y[3], c = set_single(w->c), c1 = set_single(w->c1), c2 = set_single(w->c2);
+    size_t row = 3 * LANES * (size_t)i;
+    row_product_single(w->A, i, w->r, y);
+    for (int k = 0; k < 3; k++) {
+        single before = load_single(w->r + row + k * LANES), rest = before - c * y[k], step = c1 * before + c2 * rest;
+        store_single(w->d + row + k * LANES, rest);
+        store_single(w->e + row + k * LANES, step);
+        store_single(w->x + row + k * LANES, c * before + step);
+    }
+}
+
 INLINE void smooth(const amg_work *w, int i) {
-    single       y[3], c1 = set_single(w->c1), c2 = set_single(w->c2);
-    size_t       row = 3 * LANES * (size_t)i;
-    const float *d = w->d + row;
-    float       *r = w->r + row, *e = w->e + row, *x = w->x + row;
+    single y[3], c2 = set_single(w->c2);
+    size_t row = 3 * LANES * (size_t)i;
     row_product_single(w->A, i, w->d, y);
-    for (int c = 0; c < 3; c++) {
-        single rest = load_single(r + c * LANES) - y[c];
-        single step = c1 * load_single(d + c * LANES) + c2 * rest;
-        store_single(r + c * LANES, rest);
-        store_single(e + c * LANES, step);
-        store_single(x + c * LANES, load_single(x + c * LANES) + step);
+    for (int k = 0; k < 3; k++) {
+        single rest = load_single(w->r + row + k * LANES) - y[k], step = c2 * rest;
+        store_single(w->r + row + k * LANES, rest);
+        store_single(w->e + row + k * LANES, step);
+        store_single(w->x + row + k * LANES, load_single(w->x + row + k * LANES) + step);
+    }
+}
+
+INLINE void last(const amg_work *w, int i) {
+    single y[3], c1 = set_single(w->c1), c2 = set_single(w->c2);
+    size_t row = 3 * LANES * (size_t)i;
+    row_product_single(w->A, i, w->d, y);
+    for (int k = 0; k < 3; k++) {
+        single rest = load_single(w->r + row + k * LANES) - y[k];
+        single step = c1 * load_single(w->d + row + k * LANES) + c2 * rest;
+        store_single(w->x + row + k * LANES, load_single(w->x + row + k * LANES) + step);
     }
 }
 
@@ -101,15 +121,6 @@ INLINE void residual(const amg_work *w, int i) {
     float *r = w->r + 3 * LANES * (size_t)i;
     row_product_single(w->A, i, w->d, y);
     for (int c = 0; c < 3; c++) store_single(r + c * LANES, load_single(r + c * LANES) - y[c]);
-}
-
-INLINE void start(const amg_work *w, int i) {
-    size_t row = 3 * LANES * (size_t)i;
-    for (size_t c = row; c < row + 3 * LANES; c += LANES) {
-        single d = set_single(w->c2) * load_single(w->r + c);
-        store_single(w->d + c, d);
-        store_single(w->x + c, d);
-    }
 }
 
 INLINE void restrict_node(const amg_work *w, int node) {
@@ -221,11 +232,14 @@ void JOIN(fem_amg_kernel, SIMD_SUFFIX)(const amg_work *w, int chunk, int worker)
     case AMG_POWER:
         for (int i = begin; i < end; i++) sum += power(w, i);
         break;
-    case AMG_START:
-        for (int i = begin; i < end; i++) start(w, i);
+    case AMG_FIRST:
+        for (int i = begin; i < end; i++) first(w, i);
         break;
     case AMG_SMOOTH:
         for (int i = begin; i < end; i++) smooth(w, i);
+        break;
+    case AMG_LAST:
+        for (int i = begin; i < end; i++) last(w, i);
         break;
     case AMG_RESIDUAL:
         for (int i = begin; i < end; i++) residual(w, i);

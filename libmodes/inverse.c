@@ -65,7 +65,7 @@ static fem_status make_multigrid(modes_inverse *inverse, const modes_inverse_opt
 }
 
 modes_inverse_options modes_inverse_default_options(void) {
-    return (modes_inverse_options){.tolerance = 1e-6, .max_iterations = 500};
+    return (modes_inverse_options){.tolerance = 1e-8, .max_iterations = 500};
 }
 
 static fem_status check_options(const modes_inverse_options *o) {

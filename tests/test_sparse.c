@@ -1,5 +1,6 @@
 // Sparse matrices and their factor: pattern, products and solves against dense ones; indefinite matrices; failing
 // memory.
+#include "libfem/factor_internal.h"
 #include "tests/support.h"
 
 #include <math.h>
@@ -12,11 +13,10 @@ typedef struct problem {
     unsigned char *fixed;
 } problem;
 
-// The stiffness of a small box held at x = 0, one more vertex on a slider (two of its dofs held).
-static void make_problem(problem *p, fem_element type) {
+// The stiffness of a box held at x = 0, one more vertex on a slider (two of its dofs held).
+static void make_box_problem(problem *p, fem_element type, const int cells[3]) {
     *p = (problem){0};
     const double     low[3] = {0, 0, 0}, high[3] = {2, 1, 1};
-    const int        cells[3] = {5, 3, 2};
     fem_body_options options = fem_body_default_options();
     assert_ok(fem_generate_box(&p->mesh, type, low, high, cells));
     assert_ok(fem_body_create(&p->body, &p->mesh, &options));
@@ -31,6 +31,8 @@ static void make_problem(problem *p, fem_element type) {
     for (int i = 0; i < set->count; i++) memset(p->fixed + 3 * set->items[i], 1, 3);
     p->fixed[p->n - 1] = p->fixed[p->n - 3] = 1;
 }
+
+static void make_problem(problem *p, fem_element type) { make_box_problem(p, type, (const int[]){5, 3, 2}); }
 
 static void free_problem(problem *p) {
     fem_sparse_destroy(&p->K);
@@ -107,6 +109,60 @@ static void test_solve(void **state) {
         }
 }
 
+// the block solve gives what CHOLMOD's own solve gives, for any number of right-hand sides, with supernodes from one
+// column to hundreds, sliders all over the body, and every vector width; a column's result does not depend on the
+// threads or on the columns beside it
+static void test_block_solve(void **state) {
+    (void)state;
+    enum { MOST = 53 };
+    const char *const widths[] = {"baseline", "avx2", "avx512"};
+    for (int type = FEM_T4; type <= FEM_H8; type++) {
+        problem     p;
+        fem_factor *factor = NULL;
+        uint64_t    seed = 5;
+        make_box_problem(&p, (fem_element)type, (const int[]){11, 9, 8});
+        for (int v = 0; v < p.n / 3; v += 5) p.fixed[3 * v + v % 3] = 1;
+        size_t  n = (size_t)p.n, size = MOST * n;
+        double *B = fem_alloc(size, 8), *plain = fem_alloc(size, 8), *X = fem_alloc(size, 8), *one = fem_alloc(size, 8);
+        test_random_fill(&seed, (int)size, 1, B);
+        assert_ok(fem_factor_create(&factor, &p.K, p.fixed));
+        assert_ok(fem_factor_factorise(factor, &p.K));
+        assert_ok(fem_factor_solve_plain(factor, MOST, B, plain));
+        for (int w = 0; w < 3; w++) {
+            double worst = 0;
+            assert_int_equal(setenv("LIMBER_SIMD", widths[w], 1), 0);
+            fem_set_threads(1);
+            assert_ok(fem_factor_solve(factor, MOST, B, one));
+            for (int columns = 1; columns <= MOST; columns += columns < 10 ? 1 : 7) {
+                for (int threads = 1; threads <= 3; threads++) {
+                    fem_set_threads(threads);
+                    assert_ok(fem_factor_solve(factor, columns, B, X));
+                    if (columns > 1) assert_memory_equal(X, one, (size_t)columns * n * sizeof *X);
+                }
+                worst = fmax(worst, test_relative_error((int)((size_t)columns * n), X, plain));
+            }
+            printf("  %s, %s: %.1e from CHOLMOD's solve (%d free dofs)\n", type == FEM_T4 ? "T4" : "H8", widths[w],
+                   worst, fem_factor_get_report(factor).free_dofs);
+            assert_true(worst < 1e-12);
+        }
+        unsetenv("LIMBER_SIMD");
+        fem_set_threads(0);
+        for (size_t i = 0; i < n; i++) // eight columns, interleaved
+            for (size_t c = 0; c < FACTOR_LANES; c++) X[i * FACTOR_LANES + c] = B[c * n + i];
+        assert_ok(fem_factor_solve_lanes(factor, X));
+        for (size_t i = 0; i < n; i++)
+            for (size_t c = 0; c < FACTOR_LANES; c++) assert_true(X[i * FACTOR_LANES + c] == one[c * n + i]);
+        memcpy(X, B, size * sizeof *X); // in place
+        assert_ok(fem_factor_solve(factor, MOST, X, X));
+        assert_memory_equal(X, one, size * sizeof *X);
+        for (size_t i = 0; i < size; i++)
+            if (p.fixed[i % n]) assert_true(X[i] == 0);
+        fem_factor_destroy(factor);
+        fem_free(B), fem_free(plain), fem_free(X), fem_free(one);
+        free_problem(&p);
+    }
+}
+
 // an indefinite or singular matrix is reported as such, the factor refuses to solve then, and works again afterwards
 static void test_indefinite(void **state) {
     (void)state;
@@ -171,14 +227,14 @@ static void test_allocation_failure(void **state) {
     problem p;
     long    failures = 0;
     make_problem(&p, FEM_T4);
-    double *b = fem_calloc((size_t)p.n, 8);
+    double *b = fem_calloc(3 * (size_t)p.n, 8);
     for (long allowed = 0;; allowed++) {
         fem_factor *factor = NULL;
         long        before = fem_memory_blocks();
         fem_memory_fail_after(allowed);
         fem_status status = fem_factor_create(&factor, &p.K, p.fixed);
         if (status == FEM_OK) status = fem_factor_factorise(factor, &p.K);
-        if (status == FEM_OK) status = fem_factor_solve(factor, 1, b, b);
+        if (status == FEM_OK) status = fem_factor_solve(factor, 3, b, b);
         fem_memory_fail_after(-1);
         fem_factor_destroy(factor);
         assert_int_equal(fem_memory_blocks(), before);
@@ -195,11 +251,8 @@ static void test_allocation_failure(void **state) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pattern),
-        cmocka_unit_test(test_solve),
-        cmocka_unit_test(test_indefinite),
-        cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_allocation_failure),
+        cmocka_unit_test(test_pattern),    cmocka_unit_test(test_solve), cmocka_unit_test(test_block_solve),
+        cmocka_unit_test(test_indefinite), cmocka_unit_test(test_sums),  cmocka_unit_test(test_allocation_failure),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
