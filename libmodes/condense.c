@@ -304,7 +304,7 @@ static void combine(condensation *c, int columns, double *T) {
 // Vector by vector, in two passes. Weighted columns lie so close together that what is new in one can be a millionth of
 // it: the Gram matrix of a block could not tell that from rounding. One of which less than 1e-9 is new is dropped: it
 // would be made of the rounding errors of those before it.
-// What comes out of a singular value decomposition is nearly orthonormal: blocks, which are faster.
+// Columns that are nearly orthogonal, whatever their lengths, go in blocks, which is faster.
 static fem_status orthonormalise(condensation *c, int columns, bool nearly, int *rank) {
     modes_orthogonalise_options options = modes_orthogonalise_default_options();
     modes_orthogonalise_report  report = {0};
@@ -342,9 +342,9 @@ static void orthonormalise_small(int m, int columns, double *T) {
     }
 }
 
-// Range finder with power iterations, orthonormalised at each half step so that small directions are not lost, then the
-// exact decomposition within the range (Halko et al. 2011, algorithms 4.4 and 5.1); the inner product is that of the
-// mass.
+// Range finder with power iterations, then the exact decomposition within the range (Halko et al. 2011, algorithms 4.3
+// and 5.1), in the mass inner product. Power iterations are orthonormalised on their small side, among the candidates:
+// the vectors that come out of that are nearly the singular vectors, and so their long images are nearly orthogonal.
 static fem_status randomized_pca(condensation *c) {
     fem_status status = FEM_OK;
     int        m = c->m, columns = c->options->r + c->options->oversampling, rank = 0;
@@ -360,14 +360,13 @@ static fem_status randomized_pca(condensation *c) {
     }
     for (size_t k = 0; k < (size_t)m * sketch; k++) T[k] = gaussian(&state);
     combine(c, columns, T);
-    FEM_TRY(orthonormalise(c, columns, false, &rank));
     for (int k = 0; k < c->options->power_iterations; k++) {
         FEM_TRY(fem_progress_report(c->progress, "randomized PCA", k / (1.0 + c->options->power_iterations)));
-        FEM_TRY(project_candidates(c, rank, T));
-        orthonormalise_small(m, rank, T);
-        combine(c, rank, T);
-        FEM_TRY(orthonormalise(c, rank, false, &rank));
+        FEM_TRY(project_candidates(c, columns, T));
+        orthonormalise_small(m, columns, T);
+        combine(c, columns, T);
     }
+    FEM_TRY(orthonormalise(c, columns, c->options->power_iterations > 0, &rank));
     FEM_TRY(project_candidates(c, rank, T));
     FEM_TRY(dense_svd(m, rank, T, singular, W));
     c->report.rank = rank;
