@@ -206,8 +206,9 @@ static fem_status choose_columns(condensation *c, int available, double total) {
         for (r = 0; r < most && !(kept >= o->energy * total && r > 0); r++)
             kept += c->report.singular[r] * c->report.singular[r];
     } else if (r > available) {
-        return fem_fail(FEM_BAD_INPUT, "%d columns were asked for, but the %d candidates span only %d dimensions", o->r,
-                        c->m, available);
+        return fem_fail(FEM_BAD_INPUT,
+                        "%d columns were asked for, but the %d candidates span only %d dimensions to working precision",
+                        o->r, c->m, available);
     }
     c->r = r;
     return FEM_OK;
@@ -300,10 +301,14 @@ static void combine(condensation *c, int columns, double *T) {
     tall_add(c->n, c->m, columns, 1, c->pool->X, T, c->U);
 }
 
-static fem_status orthonormalise(condensation *c, int columns, int *rank) {
+// Vector by vector, in two passes. Weighted columns lie so close together that what is new in one can be a millionth of
+// it: the Gram matrix of a block could not tell that from rounding. One of which less than 1e-9 is new is dropped: it
+// would be made of the rounding errors of those before it.
+// Columns that are nearly orthogonal, whatever their lengths, go in blocks, which is faster.
+static fem_status orthonormalise(condensation *c, int columns, bool nearly, int *rank) {
     modes_orthogonalise_options options = modes_orthogonalise_default_options();
     modes_orthogonalise_report  report = {0};
-    options.dependence = 1e-12; // weighted columns lie close together and are still independent
+    if (!nearly) options.method = MODES_GRAM_SCHMIDT_MASS, options.passes = 2, options.dependence = 1e-9;
     fem_status status = modes_orthogonalise(c->problem, &options, columns, c->U, rank, &report);
     c->report.orthogonality = report.orthogonality;
     return status;
@@ -323,8 +328,23 @@ done:
     return status;
 }
 
-// Range finder with power iterations, then the exact decomposition within the range (Halko et al. 2011, alg. 4.4, 5.1);
-// the inner product is that of the mass.
+// Orthonormal columns of a small matrix, by Gram-Schmidt twice; a column that depends on the others becomes zero.
+static void orthonormalise_small(int m, int columns, double *T) {
+    for (int j = 0; j < columns; j++) {
+        double *x = T + (size_t)j * (size_t)m, before = dense_norm(m, x);
+        for (int pass = 0; pass < 2; pass++)
+            for (int k = 0; k < j; k++) {
+                const double *y = T + (size_t)k * (size_t)m;
+                dense_axpy(m, -dense_dot(m, x, y), y, x);
+            }
+        double norm = dense_norm(m, x);
+        dense_scale(m, norm > 1e-14 * before ? 1 / norm : 0, x);
+    }
+}
+
+// Range finder with power iterations, then the exact decomposition within the range (Halko et al. 2011, algorithms 4.3
+// and 5.1), in the mass inner product. Power iterations are orthonormalised on their small side, among the candidates:
+// the vectors that come out of that are nearly the singular vectors, and so their long images are nearly orthogonal.
 static fem_status randomized_pca(condensation *c) {
     fem_status status = FEM_OK;
     int        m = c->m, columns = c->options->r + c->options->oversampling, rank = 0;
@@ -340,13 +360,13 @@ static fem_status randomized_pca(condensation *c) {
     }
     for (size_t k = 0; k < (size_t)m * sketch; k++) T[k] = gaussian(&state);
     combine(c, columns, T);
-    FEM_TRY(orthonormalise(c, columns, &rank));
     for (int k = 0; k < c->options->power_iterations; k++) {
         FEM_TRY(fem_progress_report(c->progress, "randomized PCA", k / (1.0 + c->options->power_iterations)));
-        FEM_TRY(project_candidates(c, rank, T));
-        combine(c, rank, T);
-        FEM_TRY(orthonormalise(c, rank, &rank));
+        FEM_TRY(project_candidates(c, columns, T));
+        orthonormalise_small(m, columns, T);
+        combine(c, columns, T);
     }
+    FEM_TRY(orthonormalise(c, columns, c->options->power_iterations > 0, &rank));
     FEM_TRY(project_candidates(c, rank, T));
     FEM_TRY(dense_svd(m, rank, T, singular, W));
     c->report.rank = rank;
@@ -388,7 +408,7 @@ static fem_status finish(condensation *c, modes_basis *basis) {
     fem_status status = FEM_OK;
     int        n = c->n, rank = 0;
     double    *T = NULL;
-    FEM_TRY(orthonormalise(c, c->r, &rank));
+    FEM_TRY(orthonormalise(c, c->r, c->options->method != MODES_RANDOM_PROJECTION, &rank));
     if (rank < c->r) {
         status = fem_fail(FEM_BAD_INPUT, "%d columns were asked for, but only %d of them are independent", c->r, rank);
         goto done;

@@ -80,7 +80,7 @@ fem_status modes_tangent_create(modes_tangent **result, const modes_problem *pro
         goto done;
     }
     t->Z = t->R + n * WIDTH, t->P = t->Z + n * WIDTH, t->A = t->P + n * WIDTH, t->B = t->A + n * WIDTH;
-    memcpy(t->Q, rigid, n * (size_t)t->rigid * sizeof *rigid);
+    if (t->rigid > 0) memcpy(t->Q, rigid, n * (size_t)t->rigid * sizeof *rigid);
     memcpy(t->Q + n * (size_t)t->rigid, basis->U, n * (size_t)basis->r * sizeof *rigid);
     memcpy(t->lambda + t->rigid, basis->omega2, (size_t)basis->r * sizeof *rigid);
     fem_sparse_multiply(problem->M, t->known, t->Q, t->MQ);
