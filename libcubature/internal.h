@@ -42,6 +42,8 @@ typedef struct gram_block {
     double              *Z;
 } gram_block;
 
+// ---- kernels, chosen at run time -----------------------------------------------------------------------------------
+
 typedef struct cubature_kernels {
     // H at eight points from `first` on
     void (*mode_gradients)(const gram_block *block, int first);
@@ -50,6 +52,8 @@ typedef struct cubature_kernels {
     // G += Z_s^T Z_t over the rows of kinds first .. first + count - 1; tiles s <= t, G is GRAM_TILE^2, row-major
     void (*gram_tile)(const gram_block *block, int first, int count, int s, int t, double *G);
     void (*evaluate)(const void *polynomial, const double *q, double *energy, double *f, double *K, double *work);
+    void (*batch)(const cubature_batch *batch, int blocks, const double *q, const double *factor, double *energy,
+                  double *f, double *K, double *work);
 } cubature_kernels;
 
 // Those of this processor (kernels.c).
@@ -60,7 +64,9 @@ cubature_kernels cubature_choose_kernels(void);
     void cubature_strain_panel_##level(const gram_block *block, int panel);                                            \
     void cubature_gram_tile_##level(const gram_block *block, int first, int count, int s, int t, double *G);           \
     void cubature_evaluate_##level(const void *polynomial, const double *q, double *energy, double *f, double *K,      \
-                                   double *work);
+                                   double *work);                                                                      \
+    void cubature_batch_##level(const cubature_batch *batch, int blocks, const double *q, const double *factor,        \
+                                double *energy, double *f, double *K, double *work);
 CUBATURE_DECLARE_KERNELS(baseline)
 CUBATURE_DECLARE_KERNELS(avx2)
 CUBATURE_DECLARE_KERNELS(avx512)
@@ -74,5 +80,23 @@ static inline size_t evaluate_work(int r) {
     size_t row = evaluate_row(r), n = (size_t)r;
     return 3 * row + 8 * row + ((n + 1) * (n + 2) / 2 + 7) / 8 * 8 + 8;
 }
+
+// ---- batches (batch.c, kernel_batch.c) -----------------------------------------------------------------------------
+
+enum { BATCH_ROWS = 12 }; // rows of K that are packed together
+
+typedef struct batch_pair {
+    int a, b; // a <= b
+} batch_pair;
+
+struct cubature_batch {
+    int              r, pair_count;
+    int              columns; // r + pair_count monomials
+    int              groups;  // of BATCH_ROWS rows
+    cubature_kernels kernels;
+    double          *rows;  // groups x columns x BATCH_ROWS
+    double          *K0;    // groups x BATCH_ROWS
+    batch_pair      *pairs; // groups x BATCH_ROWS: what a row is
+};
 
 #endif

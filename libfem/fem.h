@@ -8,5 +8,6 @@
 #include "libfem/sparse.h"  // symmetric block matrices and their factorisation
 #include "libfem/body.h"    // materials, elements, mass, assembly
 #include "libfem/store.h"   // checked binary files, hashes
+#include "libfem/batch.h"   // many small dense systems side by side
 
 #endif
