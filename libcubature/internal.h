@@ -73,12 +73,34 @@ CUBATURE_DECLARE_KERNELS(avx512)
 
 // ---- one instance (kernel_evaluate.c) ------------------------------------------------------------------------------
 
-// Work space of evaluate, in doubles: 1 and q behind it, padded; then the triangle in which K is summed, with rows for
-// the 1 as well; then one row of the contracted block and its row sums.
-static inline size_t evaluate_row(int r) { return ((size_t)r + 1 + 7) / 8 * 8; }
+// Work space of evaluate. Triangles are packed by rows. Arrays are rounded up to whole vectors of eight, so that no
+// vector reaches from one into the next: a load that overlaps a store just made has to wait for it.
+typedef struct evaluate_arrays {
+    double *Q;    // r + 1: 1 and q
+    double *row;  // r + 1
+    double *sums; // (r + 1) x 8: sums that are still spread over eight lanes
+    double *X;    // triangle of Q_i Q_j
+    double *T;    // triangle in which the Hessian is summed
+    double *P;    // triangles P^1 .. P^r, of 2 .. r + 1 rows
+} evaluate_arrays;
+
+static inline size_t evaluate_vectors(size_t count) { return (count + 7) / 8 * 8; }
+static inline size_t evaluate_triangle(int rows) { return evaluate_vectors((size_t)rows * ((size_t)rows + 1) / 2); }
+static inline size_t evaluate_carve(int r, double *work, evaluate_arrays *w) { // returns the size up to P
+    size_t vector = evaluate_vectors((size_t)r + 1), matrix = evaluate_triangle(r + 1), size = 10 * vector + 2 * matrix;
+    *w = (evaluate_arrays){.Q = work,
+                           .row = work + vector,
+                           .sums = work + 2 * vector,
+                           .X = work + 10 * vector,
+                           .T = work + 10 * vector + matrix,
+                           .P = work + size};
+    return size;
+}
 static inline size_t evaluate_work(int r) {
-    size_t row = evaluate_row(r), n = (size_t)r;
-    return 3 * row + 8 * row + ((n + 1) * (n + 2) / 2 + 7) / 8 * 8 + 8;
+    evaluate_arrays w;
+    size_t          size = evaluate_carve(r, NULL, &w);
+    for (int a = 1; a <= r; a++) size += evaluate_triangle(a + 1);
+    return size + 8; // zeros may be added behind a triangle
 }
 
 // ---- batches (batch.c, kernel_batch.c) -----------------------------------------------------------------------------
