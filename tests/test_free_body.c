@@ -236,9 +236,12 @@ static void test_general_modes(void **unused) {
             solver_free_energies(solver, &e);
             drift[k] = fmax(drift[k], fabs((e.kinetic + e.strain) / (start.kinetic + start.strain) - 1));
         }
-        double P = distance(3, e.momentum, start.momentum) / vec3_norm(start.momentum),
-               S1 = dense_norm(3 * R, inertia.S1);
-        double H = distance(3, e.spin, start.spin) / vec3_norm(start.spin), path[3];
+        // angular momentum about a fixed point: of the spin, and of the centre of mass
+        double P = distance(3, e.momentum, start.momentum) / vec3_norm(start.momentum);
+        double S1 = dense_norm(3 * R, inertia.S1), orbit[2][3], path[3];
+        vec3_cross(orbit[0], start.centre, start.momentum), vec3_cross(orbit[1], e.centre, e.momentum);
+        vec3_axpy(orbit[0], 1, start.spin), vec3_axpy(orbit[1], 1, e.spin);
+        double H = distance(3, orbit[1], orbit[0]) / vec3_norm(orbit[0]);
         // the centre of mass flies straight on
         for (int i = 0; i < 3; i++)
             path[i] = start.centre[i] + solver_free_state(solver)->time * start.momentum[i] / inertia.m;
