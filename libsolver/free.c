@@ -27,11 +27,14 @@ static fem_status carve(solver_free *solver) {
         {&solver->dq, r},
         {&solver->q_predicted, r},
         {&solver->dq_predicted, r},
+        {&solver->q_contact, r},
+        {&solver->dq_contact, r},
         {&solver->force, r},
         {&solver->rhs, r},
         {&solver->product, r},
         {&solver->contact_force, n},
         {&solver->acceleration, n},
+        {&solver->contact_guess, n},
         {&solver->guess, n},
         {&solver->last, n},
     };
@@ -219,6 +222,14 @@ fem_status solver_free_set_gravity(solver_free *solver, const double gravity[3])
 fem_status solver_free_set_contact(solver_free *solver, solver_contact *contact) {
     fem_status status = solver_check_contact(contact, solver->r);
     if (status != FEM_OK) return status;
+    double h = solver->options.time_step;
+    double rate = contact ? h * h * solver_contact_rate(contact, solver->inertia.Mqq, solver->inertia.m) : 0;
+    if (rate > 1 && solver->options.integrator == SOLVER_NEWMARK)
+        return fem_fail(FEM_BAD_INPUT,
+                        "solver: Newmark's rule would gain energy from contact this stiff (step x contact frequency is "
+                        "%.2g, expected < 1); use the midpoint rule, backward Euler or a smaller solver.time_step",
+                        sqrt(rate));
+    solver->contact_stiff = rate > 1;
     solver->contact = contact;
     solver->budget_known = false;
     return FEM_OK;

@@ -165,8 +165,11 @@ void solver_reduced_set_load(solver_reduced *solver, const double *load) { solve
 fem_status solver_reduced_set_contact(solver_reduced *solver, solver_contact *contact) {
     fem_status status = solver_check_contact(contact, solver->r);
     if (status != FEM_OK) return status;
+    double h = solver->options.time_step;
+    solver->contact_stiff = contact && solver->options.integrator == SOLVER_NEWMARK &&
+                            h * h * solver_contact_rate(contact, solver->M, 0) > 1;
     solver->contact = contact;
-    solver->budget_known = false;
+    solver->acceleration_known = solver->budget_known = false;
     return FEM_OK;
 }
 

@@ -9,6 +9,11 @@
 // iteration from q_n would be first order, since the damping matrix would be that of q_n; it starts from
 // q + h dq + h^2/2 ddq, which makes K(q) right to second order.
 //
+// Stiff contact (contact.h) is kept out of Newmark's accelerations and acts with constant force over the step,
+//     q = Newmark's q + h^2/2 a_c,   dq = Newmark's dq + h a_c,   M a_c = contact at the end of the step,
+// (Kane, Repetto, Ortiz and Marsden 1999). In terms of d this multiplies the contact in residual and H by 1/(2 beta),
+// leaves ddq - a_c/(2 beta) as the acceleration without contact, and adds h (1 - gamma/(2 beta)) a_c to dq.
+//
 // Central differences (Newmark with beta = 0, gamma = 1/2): q is explicit, and
 //     (M + h/2 D) ddq = load - f(q) - D (dq_n + h/2 ddq_n),   dq = dq_n + h/2 (ddq_n + ddq).
 //
@@ -37,12 +42,17 @@ static void internal_forces(solver_reduced *solver, const double *q, bool stiffn
 static void contact_forces(solver_reduced *solver, const double *q, const double *dq, double elapsed, double weight_K,
                            double weight_D) {
     int                 r = solver->r;
-    solver_contact_view view = {.elapsed = elapsed, .q = q, .dq = dq};
+    double              lag = solver->contact_stiff ? solver->options.time_step / 2 : 0;
+    solver_contact_view view = {.elapsed = elapsed, .lag = lag, .q = q, .dq = dq};
     double              began = fem_seconds();
     for (int i = 0; i < r; i++) solver->contact_force[i] = 0;
     for (int i = 0; i < r * r; i++) solver->E[i] = 0;
     solver_contact_evaluate(solver->contact, &view, weight_K, weight_D, solver->contact_force, solver->E);
     solver->report.seconds_contact += fem_seconds() - began;
+}
+
+static double contact_weight(const solver_reduced *solver) {
+    return solver->contact_stiff ? 1 / (2 * solver->options.newmark_beta) : 1;
 }
 
 static const double *damping_stiffness(const solver_reduced *solver) {
@@ -64,7 +74,7 @@ static void first_acceleration(solver_reduced *solver) {
     bool                      local = solver->options.damping_stiffness > 0 && solver->options.damping_local;
     internal_forces(solver, s->q, local, NULL);
     for (int i = 0; i < r; i++) solver->first[i] = solver->load[i] - solver->force[i];
-    if (solver->contact) {
+    if (solver->contact && !solver->contact_stiff) {
         contact_forces(solver, s->q, s->dq, 0, 0, 0);
         dense_axpy(r, 1, solver->contact_force, solver->first);
     }
@@ -136,7 +146,7 @@ static reduced_point evaluate(solver_reduced *solver, const solver_coefficients 
     }
     if (solver->contact) {
         contact_forces(solver, q, solver->dq, o->time_step, 1, c->a4);
-        dense_axpy(r, -1, solver->contact_force, residual);
+        dense_axpy(r, -contact_weight(solver), solver->contact_force, residual);
         point.largest = fmax(point.largest, dense_norm(r, solver->contact_force));
     }
     point.norm = dense_norm(r, residual);
@@ -153,7 +163,7 @@ static fem_status newton_step(solver_reduced *solver, const solver_coefficients 
     double                        constant = o->damping_local ? 0 : o->damping_stiffness * c->a4;
     for (int i = 0; i < size; i++) solver->H[i] = slope * solver->M[i] + stiffness * solver->K[i];
     if (constant > 0) dense_axpy(size, constant, solver->K0, solver->H);
-    if (solver->contact) dense_axpy(size, 1, solver->E, solver->H);
+    if (solver->contact) dense_axpy(size, contact_weight(solver), solver->E, solver->H);
     fem_status status = solver_factorise_shifted(r, solver->H, solver->M, solver->matrix, &solver->report);
     if (status == FEM_OK) {
         for (int i = 0; i < r; i++) solver->step[i] = -solver->residual[i];
@@ -230,6 +240,8 @@ static fem_status semi_implicit(solver_reduced *solver, const solver_coefficient
     fem_status status = newton_step(solver, c);
     if (status != FEM_OK) return fem_fail_prefix(status, "t = %g s: ", solver->state.time + h);
     dense_axpy(solver->r, 1, solver->step, solver->q);
+    // what the linearised balance took as the contact
+    if (solver->contact) dense_gemv_add(solver->r, solver->r, -1, solver->E, solver->step, solver->contact_force);
     return FEM_OK;
 }
 
@@ -244,6 +256,12 @@ static fem_status implicit_step(solver_reduced *solver, const double *ddq_n) {
         double d = solver->q[i] - solver->state.q[i];
         solver->dq[i] = c.a4 * d + solver->velocity_start[i];
         solver->ddq[i] = c.a1 * d + solver->acceleration_start[i];
+    }
+    if (solver->contact_stiff) {
+        double *a_c = solver->contact_force; // M a_c = contact
+        dense_cholesky_solve(solver->r, solver->M_factor, 1, a_c);
+        dense_axpy(solver->r, -contact_weight(solver), a_c, solver->ddq);
+        dense_axpy(solver->r, o->time_step * (1 - o->newmark_gamma * contact_weight(solver)), a_c, solver->dq);
     }
     return FEM_OK;
 }
