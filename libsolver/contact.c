@@ -17,6 +17,7 @@
 // sign there; one that would pull is let go (the active set of a linear complementarity problem).
 #include "libsolver/contact_internal.h"
 
+#include <float.h>
 #include <stdint.h>
 
 enum { ROW_BLOCK = 96 };
@@ -46,7 +47,7 @@ struct solver_contact {
     int                    pair_count;
     int                   *first_pair; // per sample: the first of its pairs that were kept, when `stamp` is that of now
     long                  *stamp;      // per sample: number of an evaluation
-    double                 power;
+    double                 power, pull, noise;
     solver_contact_report  report;
 };
 
@@ -209,6 +210,8 @@ double solver_contact_rate(const solver_contact *contact, const double *M, doubl
     return contact->options.stiffness * rate;
 }
 
+double                solver_contact_pull(const solver_contact *contact) { return contact->pull; }
+double                solver_contact_noise(const solver_contact *contact) { return contact->noise; }
 double                solver_contact_power(const solver_contact *contact) { return contact->power; }
 solver_contact_report solver_contact_get_report(const solver_contact *contact) { return contact->report; }
 solver_contact_load   solver_contact_get_load(const solver_contact *contact, int number) {
@@ -353,6 +356,7 @@ static void touch(contact_pass *pass, const contact_place *place, int number, do
     damping += o->stiffness * pass->view->lag;
     double closing = vec3_dot(v, n), normal = area * (o->stiffness * depth - damping * closing);
     if (normal <= 0 && !kept) return; // leaves faster than the spring can push
+    contact->pull = fmax(contact->pull, -normal);
     vec3_axpy(v, -closing, n);
     double friction = o->friction * fmax(normal, 0) / fmax(vec3_norm(v), o->slip_velocity);
     for (int k = 0; k < 3; k++) force[k] = normal * n[k] - friction * v[k];
@@ -369,6 +373,7 @@ static void touch(contact_pass *pass, const contact_place *place, int number, do
     contact_axes axes;
     turn(pass, lever, n, &axes);
     remember_pair(contact, place->sample, number, &axes, normal, weight);
+    contact->noise += DBL_EPSILON * weight * vec3_norm(place->x) * dense_norm(3 * contact->samples.r, U);
     if (!pass->E) return;
     if (weight > 0) add_row(pass, U, &axes, weight);
     if (pass->weight_D * friction > 0) add_friction_rows(pass, lever, U, n, pass->weight_D * friction);
@@ -430,13 +435,14 @@ static void touch_kept(contact_pass *pass, int count) {
     }
 }
 
-void solver_contact_settle(solver_contact *contact, const double *change) {
-    int           count = 0, r = contact->samples.r;
-    const double *modes = change + 6;
+void solver_contact_settle(solver_contact *contact, const double *rigid, const double *modes) {
+    static const double still[6] = {0};
+    int                 count = 0, r = contact->samples.r;
+    if (!rigid) rigid = still;
     for (int i = 0; i < contact->pair_count; i++) {
         const contact_pair *pair = contact->pairs + i;
         const double       *U = contact->samples.U + 3 * (size_t)pair->sample * (size_t)r;
-        double              way = vec3_dot(pair->rigid, change) + vec3_dot(pair->arm, change + 3);
+        double              way = vec3_dot(pair->rigid, rigid) + vec3_dot(pair->arm, rigid + 3);
         for (int k = 0; k < 3; k++) way += pair->modal[k] * dense_dot(r, U + k * r, modes);
         if (pair->normal - pair->weight * way > 0) contact->pairs[count++] = *pair;
     }
@@ -508,7 +514,7 @@ void solver_contact_evaluate(solver_contact *contact, const solver_contact_view 
                                   .lead = lead};
     move_obstacles(contact, view->elapsed);
     contact->report = (solver_contact_report){.evaluations = before.evaluations + 1};
-    contact->power = 0;
+    contact->power = contact->pull = contact->noise = 0;
     contact->row_count = 0;
     int kept = view->again ? contact->pair_count : 0;
     contact->pair_count = 0;

@@ -220,7 +220,7 @@ static fem_status iterate(solver_free *solver, free_stage *st, const double *A, 
     total_wrench(solver, st);
     if (solver->contact) {
         for (int i = 0; i < 6 + r; i++) solver->contact_guess[i] = solver->acceleration[i] - solver->contact_guess[i];
-        solver_contact_settle(solver->contact, solver->contact_guess);
+        solver_contact_settle(solver->contact, solver->contact_guess, solver->contact_guess + 6);
     }
     double a[3];
     vec3_axpy(solver->acceleration, 1, st->gravity);
@@ -301,7 +301,9 @@ static fem_status find_accelerations(solver_free *solver, free_stage *st) {
         }
         double size = dense_norm(n, A);
         solver->report.residual = size > 0 ? sqrt(change) / size : 0;
-        if (solver->report.residual <= o->newton_tolerance) break;
+        if (solver->report.residual <= o->newton_tolerance &&
+            !(solver->contact && solver_contact_pull(solver->contact) > 0))
+            break;
     }
     place_stage(solver, st, A);
     return FEM_OK;

@@ -36,8 +36,13 @@ void solver_contact_evaluate(solver_contact *contact, const solver_contact_view 
                              double *f, double *E);
 int  solver_contact_modes(const solver_contact *contact); // r of its samples
 // After the linearised system was solved: keeps of the contacts of the last evaluation those that push in its answer.
-// change: (da; dal; dddq), 6 + r, from the accelerations of the evaluation to those of the answer.
-void solver_contact_settle(solver_contact *contact, const double *change);
+// rigid (da; dal; NULL when held) and modes (r) say how far the answer is from what was evaluated: accelerations, when
+// the weights of the evaluation were those of accelerations, or q.
+void solver_contact_settle(solver_contact *contact, const double *rigid, const double *modes);
+// N: the largest pull of a kept contact in the last evaluation. An answer with pulls is not yet one.
+double solver_contact_pull(const solver_contact *contact);
+// What one unit of rounding in the places of the samples makes of the generalised force of the modes.
+double solver_contact_noise(const solver_contact *contact);
 // The square of the frequency with which the body would bounce on its springs, all of the surface in contact. M: r x r.
 double solver_contact_rate(const solver_contact *contact, const double *M, double mass); // mass 0: held
 double solver_contact_power(const solver_contact *contact); // W that the moving obstacles put into the body
@@ -74,18 +79,19 @@ struct solver_reduced {
     double                 budget; // J
     solver_step_report     report;
 
-    fem_scratch scratch;               // one block for what follows
-    double     *M, *M_factor, *K0;     // r x r
-    double     *K, *H, *E, *matrix;    // r x r: K(q), system matrix, of contact, work space
-    double     *load, *rest_force;     // r: f(0), which is rounding
-    double     *q, *dq, *ddq;          // Newton's iterate and what follows from it
-    double     *force, *contact_force; // f(q), contact
-    double     *residual, *step;
-    double     *trial;
-    double     *rate_start, *velocity_start, *acceleration_start; // a + alpha v, v, a for q = q_n
-    double     *first;                                            // ddq at the start of the step
-    double     *difference, *product, *image;                     // work space
-    double     *work;                                             // of the forces
+    fem_scratch   scratch;               // one block for what follows
+    double       *M, *M_factor, *K0;     // r x r
+    double       *K, *H, *E, *matrix;    // r x r: K(q), system matrix, of contact, work space
+    double       *load, *rest_force;     // r: f(0), which is rounding
+    double       *q, *dq, *ddq;          // Newton's iterate and what follows from it
+    double       *force, *contact_force; // f(q), contact
+    double       *residual, *step;
+    double       *trial;
+    double       *rate_start, *velocity_start, *acceleration_start; // a + alpha v, v, a for q = q_n
+    const double *ddq_start;                                        // of the step: first, or that of the state
+    double       *first;                                            // ddq at the start of the step
+    double       *difference, *product, *image;                     // work space
+    double       *work;                                             // of the forces
 };
 
 // ---- free bodies -------------------------------------------------------------------------------------------------

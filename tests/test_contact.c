@@ -306,16 +306,10 @@ static void test_matrix(void **unused) {
 // as many spheres, while a tree that is far away costs one.
 static void test_cost(void **unused) {
     (void)unused;
-    int visited[4], touched[4], samples[4];
-    for (int k = 0; k < 4; k++) {
-        fem_mesh  mesh = {0};
-        const int cells[3] = {12 << k, 8 << k, 6 << k};
-        // only the surface matters here: the samples of a finer box, without its interior
-        fem_status status = k < 3 ? FEM_OK : FEM_BAD_INPUT;
-        if (status != FEM_OK && !getenv("LIMBER_LONG")) {
-            visited[3] = visited[2], touched[3] = touched[2], samples[3] = samples[2];
-            break;
-        }
+    int visited[3], touched[3], samples[3];
+    for (int k = 0; k < 3; k++) {
+        fem_mesh     mesh = {0};
+        const int    cells[3] = {12 << k, 8 << k, 6 << k};
         const double low[3] = {0, 0, 0};
         assert_ok(fem_generate_box(&mesh, FEM_H8, low, size, cells));
         int     n = 3 * mesh.vertex_count;
@@ -433,9 +427,9 @@ static void test_rest(void **unused) {
 // Without damping and friction the body bounces with its energy, up to an error that falls with the step.
 static void test_bounce(void **unused) {
     (void)unused;
-    double growth[3], loss[3];
+    double growth[2], loss[2];
     int    bounces = 0;
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < 2; k++) {
         solver_contact_options co = {.stiffness = 1e6, .damping = 0, .friction = 0, .slip_velocity = 1e-3};
         solver_reduced_options o = solver_free_default_options();
         fall                   f;
@@ -467,80 +461,84 @@ static void test_bounce(void **unused) {
         assert_true(bounces >= 2);
         fall_destroy(&f);
     }
-    assert_true(growth[0] < 0.05 && growth[2] < 2e-3 && loss[2] < 0.01);
+    assert_true(growth[0] < 1e-3 && growth[1] < 1e-4 && loss[0] < 1e-3 && loss[1] < 1e-4);
 }
 
-// Springs of any stiffness against the same step, without any damping: energy never comes from nothing. Free bodies
-// fall on an edge, held bars swing against a block.
+// Springs of any stiffness against the same step, without any damping: energy never comes from nothing.
+static double falling_energy(double k, int iterations) {
+    solver_contact_options co = {.stiffness = k, .damping = 0, .friction = 0, .slip_velocity = 1e-3};
+    solver_reduced_options o = solver_free_default_options();
+    fall                   f;
+    o.time_step = 2e-3, o.newton_iterations = iterations;
+    fall_create(&f, 5, 2e6, &co, &o, floor_at(-0.1));
+    const double p[3] = {0.3, 0.2, 0.2}, angle[3] = {0.2, 0.3, 0}; // on an edge
+    double       Q[9], highest = 0, ground = f.b.inertia.m * 9.81 * 0.1;
+    solver_rotation(angle, Q);
+    assert_ok(solver_free_set_state(f.solver, &(solver_motion_start){.p = p, .Q = Q}));
+    solver_motion_energies e;
+    solver_free_energies(f.solver, &e);
+    double start = e.potential + ground;
+    for (int step = 0; step < 600; step++) {
+        assert_ok(solver_free_step(f.solver));
+        solver_free_energies(f.solver, &e);
+        double energy = e.kinetic + e.strain + e.potential + ground;
+        if (solver_contact_get_report(f.contact).contacts == 0) highest = fmax(highest, energy / start);
+    }
+    assert_true(solver_contact_get_report(f.contact).total_contacts > 10);
+    fall_destroy(&f);
+    return highest;
+}
+
+// A held bar that swings against a block.
+static double swinging_energy(const reduced_bar *c, const solver_samples *samples, double k, int iterations) {
+    solver_contact_options co = {.stiffness = k, .damping = 0, .friction = 0, .slip_velocity = 1e-3};
+    solver_reduced_options o = solver_reduced_default_options();
+    o.time_step = 2e-3, o.newton_iterations = iterations;
+    solver_contact *contact = make_contact(samples, &co);
+    const double    centre[3] = {0.9, 0.1, -0.3}, half[3] = {0.2, 0.3, 0.29};
+    add(contact, solver_box(centre, half));
+    solver_reduced *solver = NULL;
+    assert_ok(solver_reduced_create(&solver, &c->plain.forces, NULL, &o));
+    assert_ok(solver_reduced_set_contact(solver, contact));
+    double dq[8] = {c->basis.U[c->b.n - 1] > 0 ? -3.0 : 3.0}, highest = 0; // down
+    assert_ok(solver_reduced_set_state(solver, 0, NULL, dq));
+    for (int step = 0; step < 300; step++) {
+        assert_ok(solver_reduced_step(solver));
+        solver_energies e;
+        solver_reduced_energies(solver, &e);
+        if (solver_contact_get_report(contact).contacts == 0) highest = fmax(highest, (e.kinetic + e.strain) / 4.5);
+    }
+    assert_true(solver_contact_get_report(contact).total_contacts > 10);
+    solver_reduced_destroy(solver);
+    solver_contact_destroy(contact);
+    return highest;
+}
+
 static void test_stiff_contact(void **unused) {
     (void)unused;
-    for (int held = 0; held < 2; held++)
-        for (int iterations = 1; iterations <= 3; iterations++) {
-            double worst = 0, least = INFINITY;
-            for (double k = 1e6; k < 2e12; k *= 10) {
-                solver_contact_options co = {.stiffness = k, .damping = 0, .friction = 0, .slip_velocity = 1e-3};
-                double                 start = 0, highest = 0, last = 0;
-                solver_reduced_options o = held ? solver_reduced_default_options() : solver_free_default_options();
-                o.time_step = 2e-3, o.newton_iterations = held && iterations > 1 ? 50 : iterations == 2 ? 30 : iterations;
-                fall f;
-                fall_create(&f, 5, 2e6, &co, &o, floor_at(-0.1)); // of a held bar: only the obstacle
-                if (!held) {
-                    const double p[3] = {0.3, 0.2, 0.2}, angle[3] = {0.2, 0.3, 0};
-                    double       Q[9];
-                    solver_rotation(angle, Q);
-                    assert_ok(solver_free_set_state(f.solver, &(solver_motion_start){.p = p, .Q = Q}));
-                    solver_motion_energies e;
-                    solver_free_energies(f.solver, &e);
-                    start = e.potential + f.b.inertia.m * 9.81 * 0.1; // above the ground
-                    for (int step = 0; step < 700; step++) {
-                        assert_ok(solver_free_step(f.solver));
-                        solver_free_energies(f.solver, &e);
-                        last = e.kinetic + e.strain + e.potential + f.b.inertia.m * 9.81 * 0.1;
-                        if (solver_contact_get_report(f.contact).contacts == 0) highest = fmax(highest, last);
-                    }
-                } else {
-                    const double bar_size[3] = {1, 0.2, 0.1};
-                    const int    cells[3] = {8, 2, 1};
-                    fem_material m = soft_material(FEM_STVK, 1e6, 0.3);
-                    reduced_bar  c;
-                    enum { R = 5 };
-                    reduced_bar_create(&c, FEM_H8, bar_size, cells, &m, true, R);
-                    solver_samples samples;
-                    assert_ok(solver_samples_create(&samples, &c.b.mesh, R, c.basis.U));
-                    solver_contact *contact = make_contact(&samples, &co);
-                    const double    centre[3] = {0.9, 0.1, -0.3}, half[3] = {0.2, 0.3, 0.29};
-                    add(contact, solver_box(centre, half));
-                    solver_reduced *solver = NULL;
-                    assert_ok(solver_reduced_create(&solver, &c.plain.forces, NULL, &o));
-                    assert_ok(solver_reduced_set_contact(solver, contact));
-                    double dq[R] = {c.basis.U[c.b.n - 1] > 0 ? -3.0 : 3.0}; // down
-                    assert_ok(solver_reduced_set_state(solver, 0, NULL, dq));
-                    start = 4.5;
-                    long touched = 0;
-                    for (int step = 0; step < 700; step++) {
-                        assert_ok(solver_reduced_step(solver));
-                        solver_energies e;
-                        solver_reduced_energies(solver, &e);
-                        last = e.kinetic + e.strain;
-                        if (solver_contact_get_report(contact).contacts == 0) highest = fmax(highest, last);
-                        touched += solver_contact_get_report(contact).contacts > 0;
-                    }
-                    assert_true(touched > 3);
-                    solver_reduced_destroy(solver);
-                    solver_contact_destroy(contact);
-                    solver_samples_destroy(&samples);
-                    reduced_bar_destroy(&c);
-                }
-                fall_destroy(&f);
-                worst = fmax(worst, highest / start), least = fmin(least, last / start);
-                if (getenv("LIMBER_LONG") || highest > 1.02 * start)
-                    printf("    %s, %d iterations, k = %.0e: energy at most %.4f of the start, at the end %.4f\n",
-                           held ? "held" : "free", o.newton_iterations, k, highest / start, last / start);
-            }
-            printf("  %s, %d iterations, k = 1e6 .. 1e12 Pa/m: energy at most %.4f of the start, %.4f at the end\n",
-                   held ? "held, Newmark" : "free, midpoint", held && iterations > 1 ? 50 : iterations, worst, least);
-            //assert_true(worst < 1.02);
+    const double bar_size[3] = {1, 0.2, 0.1};
+    const int    cells[3] = {8, 2, 1};
+    fem_material m = soft_material(FEM_STVK, 1e6, 0.3);
+    reduced_bar  c;
+    reduced_bar_create(&c, FEM_H8, bar_size, cells, &m, true, 5);
+    solver_samples samples;
+    assert_ok(solver_samples_create(&samples, &c.b.mesh, 5, c.basis.U));
+    for (int variant = 0; variant < 4; variant++) {
+        bool   held = variant > 1;
+        int    iterations = variant == 1 ? 2 : variant == 3 ? 60 : 1;
+        double worst = 0;
+        printf("  %s, %2d iterations, energy at most, for k from 1e6 to 1e11 Pa/m:", held ? "held" : "free",
+               iterations);
+        for (double k = 1e6; k < 2e11; k *= 10) {
+            double energy = held ? swinging_energy(&c, &samples, k, iterations) : falling_energy(k, iterations);
+            worst = fmax(worst, energy);
+            printf(" %.4f", energy);
         }
+        printf("\n");
+        assert_true(worst < 1.02);
+    }
+    solver_samples_destroy(&samples);
+    reduced_bar_destroy(&c);
 }
 
 // A block on a slope of 20 degrees: below the friction angle it creeps slower than v_s, above it slides with
@@ -689,7 +687,7 @@ static void test_held_bar(void **unused) {
         solver_reduced *solver = NULL;
         assert_ok(solver_reduced_create(&solver, &c.plain.forces, NULL, &o));
         assert_ok(solver_reduced_set_contact(solver, contact));
-        int    down = (int)(0.4 / h), rest = (int)(4 / h);
+        int    down = (int)(0.4 / h), rest = (int)(2 / h);
         double force = 0, tip = 0;
         for (int k = 0; k < down + rest + down; k++) { // 0.08 m down, wait, up again
             double speed = k < down ? -0.2 : k < down + rest ? 0 : 0.3;
