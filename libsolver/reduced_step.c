@@ -137,15 +137,19 @@ static void predicted_contact(solver_reduced *solver, const solver_coefficients 
     dense_gemv_add(r, r, -1, solver->E, end, solver->contact_force);
 }
 
+static double largest_norm(int n, const double *x, const double *y, const double *z) {
+    return fmax(dense_norm(n, x), fmax(dense_norm(n, y), dense_norm(n, z)));
+}
+
 // residual(q) into solver->residual and how large it is; dq, K and the contact's E are left in the solver.
 // Semi-implicit steps need no potential.
 static reduced_point evaluate(solver_reduced *solver, const solver_coefficients *c, const double *q, bool again) {
     const solver_reduced_options *o = &solver->options;
     int                           r = solver->r;
-    double                        slope = c->a1 + o->damping_mass * c->a4, *residual = solver->residual;
+    double                        slope = c->a1 + o->damping_mass * c->a4, *residual = solver->residual, energy = 0;
     double                       *rate = solver->ddq; // ddq itself follows from q at the end of the step
-    double                        energy = 0;
-    bool                          judged = o->newton_iterations > 1 && has_potential(solver);
+    bool                          newton = o->newton_iterations > 1, judged = newton && has_potential(solver);
+    reduced_point                 point = {0};
     internal_forces(solver, q, true, judged ? &energy : NULL);
     for (int i = 0; i < r; i++) {
         double d = q[i] - solver->state.q[i];
@@ -154,23 +158,22 @@ static reduced_point evaluate(solver_reduced *solver, const solver_coefficients 
     }
     // residual = M rate + beta K dq + f - load - contact
     dense_gemv_set(r, r, 1, solver->M, rate, residual);
-    reduced_point point = {.largest = dense_norm(r, residual)};
+    if (newton) point.largest = largest_norm(r, residual, solver->force, solver->load);
     for (int i = 0; i < r; i++) residual[i] += solver->force[i] - solver->load[i];
-    point.largest = fmax(point.largest, fmax(dense_norm(r, solver->force), dense_norm(r, solver->load)));
     if (o->damping_stiffness > 0) {
         dense_gemv_set(r, r, o->damping_stiffness, damping_stiffness(solver), solver->dq, solver->product);
         dense_axpy(r, 1, solver->product, residual);
-        point.largest = fmax(point.largest, dense_norm(r, solver->product));
+        if (newton) point.largest = fmax(point.largest, dense_norm(r, solver->product));
     }
     if (solver->contact) {
-        if (o->newton_iterations > 1)
+        if (newton)
             contact_forces(solver, q, solver->dq, o->time_step, 1, c->a4, again);
         else
             predicted_contact(solver, c, q);
         dense_axpy(r, -contact_weight(solver), solver->contact_force, residual);
-        point.largest = fmax(point.largest, dense_norm(r, solver->contact_force));
+        if (newton) point.largest = fmax(point.largest, dense_norm(r, solver->contact_force));
     }
-    point.norm = dense_norm(r, residual);
+    if (newton) point.norm = dense_norm(r, residual);
     if (judged) point.potential = potential(solver, c, q, energy);
     return point;
 }

@@ -11,7 +11,10 @@ fem_status solver_sketch(const fem_body *body, const unsigned char *fixed, const
         FEM_TRY(solver_full_set_state(solver, 0, NULL, NULL));
         solver_full_set_load(solver, loads + n * (size_t)i);
         status = solver_full_static(solver, NULL);
-        if (status != FEM_OK) { fem_fail_prefix(status, "load %d of the sketch: ", i + 1); goto done; }
+        if (status != FEM_OK) {
+            fem_fail_prefix(status, "load %d of the sketch: ", i + 1);
+            goto done;
+        }
         memcpy(u + n * (size_t)i, solver_full_state(solver)->u, n * sizeof *u);
     }
 done:
