@@ -10,11 +10,26 @@
 //     v_s^2):
 // friction by its secant, the turning of n and y left out. It is symmetric and positive; it is gathered as B^T B over
 // blocks of rows sqrt(w_n) n^T G and sqrt(w_t) t^T G.
+//
+// In an iteration the force must not be judged by the new place alone: a body that turns by the first answer leaves a
+// stiff obstacle by more than the depth of its springs, the next evaluation has no contact and lets it through, and so
+// on. A contact whose force in the linearised answer is a push is therefore kept in the next evaluation, whatever its
+// sign there; one that would pull is let go (the active set of a linear complementarity problem).
 #include "libsolver/contact_internal.h"
 
+#include <float.h>
 #include <stdint.h>
 
 enum { ROW_BLOCK = 96 };
+
+// A sample that feels an obstacle, and its force as a function of a change dA of the accelerations:
+// normal - weight (rigid . da + arm . dal + modal . U dddq).
+typedef struct contact_pair {
+    int    sample, number;
+    int    next; // another pair of the same sample, or -1
+    double normal, weight;
+    double modal[3], rigid[3], arm[3];
+} contact_pair;
 
 struct solver_contact {
     solver_contact_options options;
@@ -28,7 +43,11 @@ struct solver_contact {
     uint64_t              *stack_mask; // obstacles that they may touch
     double                *rows;       // (6 + r) x ROW_BLOCK: rows of B, one after the other
     int                    row_count;
-    double                 power;
+    contact_pair          *pairs; // of the last evaluation, as many as there are samples at most
+    int                    pair_count;
+    int                   *first_pair; // per sample: the first of its pairs that were kept, when `stamp` is that of now
+    long                  *stamp;      // per sample: number of an evaluation
+    double                 power, pull, noise;
     solver_contact_report  report;
 };
 
@@ -101,7 +120,11 @@ fem_status solver_contact_create(solver_contact **result, const solver_samples *
     contact->stack = fem_alloc(depth, sizeof *contact->stack);
     contact->stack_mask = fem_alloc(depth, sizeof *contact->stack_mask);
     contact->rows = fem_alloc(6 + (size_t)samples->r, ROW_BLOCK * sizeof(double));
-    if (!contact->stack || !contact->stack_mask || !contact->rows) {
+    contact->pairs = fem_alloc((size_t)samples->count, sizeof *contact->pairs);
+    contact->first_pair = fem_alloc((size_t)samples->count, sizeof *contact->first_pair);
+    contact->stamp = fem_calloc((size_t)samples->count, sizeof *contact->stamp);
+    if (!contact->stack || !contact->stack_mask || !contact->rows || !contact->pairs || !contact->first_pair ||
+        !contact->stamp) {
         status = fem_fail(FEM_NO_MEMORY, "contact: %d samples", samples->count);
         goto done;
     }
@@ -122,6 +145,9 @@ void solver_contact_destroy(solver_contact *contact) {
     fem_free(contact->stack);
     fem_free(contact->stack_mask);
     fem_free(contact->rows);
+    fem_free(contact->pairs);
+    fem_free(contact->first_pair);
+    fem_free(contact->stamp);
     fem_free(contact);
 }
 
@@ -164,7 +190,28 @@ fem_status solver_contact_move(solver_contact *contact, int number, const solver
     return status;
 }
 
-int                   solver_contact_modes(const solver_contact *contact) { return contact->samples.r; }
+int solver_contact_modes(const solver_contact *contact) { return contact->samples.r; }
+// A soft body resists with each mode by itself, k sum_s area_s |U_s,l|^2 / M_ll, a free one also as a whole, k A / m.
+double solver_contact_rate(const solver_contact *contact, const double *M, double mass) {
+    const solver_samples *s = &contact->samples;
+    int                   r = s->r;
+    double                rate = 0, area = 0;
+    for (int i = 0; i < s->count; i++) area += s->area[i];
+    if (mass > 0) rate = area / mass;
+    for (int l = 0; l < r; l++) {
+        double sum = 0;
+        for (int i = 0; i < s->count; i++)
+            for (int k = 0; k < 3; k++) {
+                double U = s->U[(3 * (size_t)i + (size_t)k) * (size_t)r + (size_t)l];
+                sum += s->area[i] * U * U;
+            }
+        rate = fmax(rate, sum / M[(size_t)l * (size_t)(r + 1)]);
+    }
+    return contact->options.stiffness * rate;
+}
+
+double                solver_contact_pull(const solver_contact *contact) { return contact->pull; }
+double                solver_contact_noise(const solver_contact *contact) { return contact->noise; }
 double                solver_contact_power(const solver_contact *contact) { return contact->power; }
 solver_contact_report solver_contact_get_report(const solver_contact *contact) { return contact->report; }
 solver_contact_load   solver_contact_get_load(const solver_contact *contact, int number) {
@@ -198,44 +245,65 @@ static void flush_rows(contact_pass *pass) {
     contact->row_count = 0;
 }
 
-// row of B: sqrt(weight) d^T G for a direction d in the axes of the frame
-static void add_row(contact_pass *pass, const double y[3], const double *U, const double d[3], double weight) {
+// A direction in the world, as the modes and as the rigid motion see it.
+typedef struct contact_axes {
+    double modal[3], rigid[3], arm[3]; // arm: lever x rigid
+} contact_axes;
+
+static void turn(const contact_pass *pass, const double lever[3], const double d[3], contact_axes *a) {
+    for (int k = 0; k < 3; k++) a->modal[k] = d[k], a->rigid[k] = a->arm[k] = 0;
+    if (!pass->lead) return;
+    mat3_mul_vec_t(a->modal, pass->view->Q, d);
+    mat3_mul_vec_t(a->rigid, pass->view->axes, d);
+    vec3_cross(a->arm, lever, a->rigid);
+}
+
+// row of B: sqrt(weight) d^T G, which has -d^T [y] = (y x d)^T in the place of the turning
+static void add_row(contact_pass *pass, const double *U, const contact_axes *a, double weight) {
     solver_contact *contact = pass->contact;
     int             r = contact->samples.r;
-    double          root = sqrt(weight), arm[3];
+    double          root = sqrt(weight);
     double         *row = contact->rows + (size_t)pass->n * (size_t)contact->row_count++;
-    if (pass->lead) {
-        vec3_cross(arm, y, d); // -d^T [y] = (y x d)^T
-        for (int k = 0; k < 3; k++) row[k] = root * d[k], row[3 + k] = root * arm[k];
-    }
-    for (int l = 0; l < r; l++) row[pass->lead + l] = root * (d[0] * U[l] + d[1] * U[r + l] + d[2] * U[2 * r + l]);
+    for (int k = 0; k < 3 && pass->lead; k++) row[k] = root * a->rigid[k], row[3 + k] = root * a->arm[k];
+    for (int l = 0; l < r; l++)
+        row[pass->lead + l] = root * (a->modal[0] * U[l] + a->modal[1] * U[r + l] + a->modal[2] * U[2 * r + l]);
     if (contact->row_count == ROW_BLOCK) flush_rows(pass);
 }
 
-static void add_matrix(contact_pass *pass, const double y[3], const double *U, const double n[3], double w_n,
-                       double w_t) {
-    double t[3] = {0}, b[3];
-    if (w_n > 0) add_row(pass, y, U, n, w_n);
-    if (!(w_t > 0)) return;
+// rows for two directions across n
+static void add_friction_rows(contact_pass *pass, const double lever[3], const double *U, const double n[3],
+                              double weight) {
+    double       t[3] = {0}, b[3];
+    contact_axes a;
     t[fabs(n[0]) < 0.6 ? 0 : 1] = 1;
     vec3_axpy(t, -vec3_dot(t, n), n);
     vec3_normalize(t);
     vec3_cross(b, n, t);
-    add_row(pass, y, U, t, w_t);
-    add_row(pass, y, U, b, w_t);
+    turn(pass, lever, t, &a);
+    add_row(pass, U, &a, weight);
+    turn(pass, lever, b, &a);
+    add_row(pass, U, &a, weight);
 }
 
-// f += G^T force; the obstacle feels the opposite
-static void add_force(contact_pass *pass, const double y[3], const double *U, const double force[3]) {
-    int    r = pass->contact->samples.r;
-    double moment[3];
+// f += G^T force
+static void add_force(contact_pass *pass, const double lever[3], const double *U, const double force[3]) {
+    int          r = pass->contact->samples.r;
+    contact_axes a;
+    turn(pass, lever, force, &a);
     if (pass->lead) {
-        vec3_cross(moment, y, force);
-        vec3_axpy(pass->f, 1, force);
-        vec3_axpy(pass->f + 3, 1, moment);
+        vec3_axpy(pass->f, 1, a.rigid);
+        vec3_axpy(pass->f + 3, 1, a.arm);
     }
     for (int l = 0; l < r; l++)
-        pass->f[pass->lead + l] += force[0] * U[l] + force[1] * U[r + l] + force[2] * U[2 * r + l];
+        pass->f[pass->lead + l] += a.modal[0] * U[l] + a.modal[1] * U[r + l] + a.modal[2] * U[2 * r + l];
+}
+
+static void remember_pair(solver_contact *contact, int sample, int number, const contact_axes *a, double normal,
+                          double weight) {
+    if (contact->pair_count == contact->samples.count) return;
+    contact_pair *pair = contact->pairs + contact->pair_count++;
+    *pair = (contact_pair){.sample = sample, .number = number, .next = -1, .normal = normal, .weight = weight};
+    for (int k = 0; k < 3; k++) pair->modal[k] = a->modal[k], pair->rigid[k] = a->rigid[k], pair->arm[k] = a->arm[k];
 }
 
 // Velocity of a sample in world axes.
@@ -255,66 +323,130 @@ static void sample_velocity(const contact_pass *pass, const double y[3], const d
         for (int k = 0; k < 3; k++) v[k] = local[k];
 }
 
-// One sample at y (frame), x (world), `depth` below the surface of an obstacle with normal n (world).
-static void touch(contact_pass *pass, int sample, int number, const double y[3], const double x[3], double depth,
-                  const double n[3]) {
+// Where a sample is.
+typedef struct contact_place {
+    int    sample;
+    double y[3], x[3]; // in the frame, in the world
+} contact_place;
+
+static void count_contact(solver_contact *contact, int number, double area, double depth) {
+    contact->report.contacts++;
+    contact->report.kinds[contact->moved[number].kind]++;
+    contact->report.depth = fmax(contact->report.depth, depth);
+    contact->report.energy += area * contact->options.stiffness * depth * depth / 2;
+    contact->loads[number].contacts++;
+}
+
+// A sample `depth` below the surface of an obstacle with normal n (world); one that is kept may be above it or pull.
+static void touch(contact_pass *pass, const contact_place *place, int number, double depth, const double n[3],
+                  bool kept) {
     solver_contact               *contact = pass->contact;
     const solver_contact_options *o = &contact->options;
     const solver_obstacle        *obstacle = contact->moved + number;
     solver_contact_load          *load = contact->loads + number;
-    const double                 *U = contact->samples.U + 3 * (size_t)sample * (size_t)contact->samples.r;
-    double area = contact->samples.area[sample], arm[3], ground[3], v[3], force[3], torque[3], local[3], local_n[3];
-    vec3_sub(arm, x, obstacle->position);
+    const double                 *U = contact->samples.U + 3 * (size_t)place->sample * (size_t)contact->samples.r;
+    double                        area = contact->samples.area[place->sample], damping = o->damping;
+    double                        arm[3], ground[3], v[3], force[3], torque[3], lever[3] = {0};
+    vec3_sub(arm, place->x, obstacle->position);
     vec3_cross(ground, obstacle->angular, arm);
     vec3_axpy(ground, 1, obstacle->velocity);
-    sample_velocity(pass, y, U, v);
+    sample_velocity(pass, place->y, U, v);
     vec3_axpy(v, -1, ground);
-    double closing = vec3_dot(v, n), normal = area * (o->stiffness * depth - o->damping * closing), friction = 0;
-    contact->report.contacts++;
-    contact->report.kinds[obstacle->kind]++;
-    contact->report.depth = fmax(contact->report.depth, depth);
-    contact->report.energy += area * o->stiffness * depth * depth / 2;
-    load->contacts++;
-    if (normal <= 0) return; // leaves faster than the spring can push
+    if (depth > 0) count_contact(contact, number, area, depth);
+    damping += o->stiffness * pass->view->lag;
+    double closing = vec3_dot(v, n), normal = area * (o->stiffness * depth - damping * closing);
+    if (normal <= 0 && !kept) return; // leaves faster than the spring can push
+    contact->pull = fmax(contact->pull, -normal);
     vec3_axpy(v, -closing, n);
-    friction = o->friction * normal / sqrt(vec3_dot(v, v) + o->slip_velocity * o->slip_velocity);
+    double friction = o->friction * fmax(normal, 0) / fmax(vec3_norm(v), o->slip_velocity);
     for (int k = 0; k < 3; k++) force[k] = normal * n[k] - friction * v[k];
     contact->power += vec3_dot(force, ground);
     vec3_axpy(load->force, -1, force);
     vec3_cross(torque, arm, force);
     vec3_axpy(load->torque, -1, torque);
-    for (int k = 0; k < 3; k++) local[k] = force[k], local_n[k] = n[k];
-    if (pass->lead) {
-        mat3_mul_vec_t(local, pass->view->Q, force);
-        mat3_mul_vec_t(local_n, pass->view->Q, n);
+    if (pass->lead) { // x - p in the axes of the rigid motion
+        vec3_sub(arm, place->x, pass->view->p);
+        mat3_mul_vec_t(lever, pass->view->axes, arm);
     }
-    add_force(pass, y, U, local);
-    if (pass->E)
-        add_matrix(pass, y, U, local_n, area * (pass->weight_K * o->stiffness + pass->weight_D * o->damping),
-                   pass->weight_D * friction);
+    add_force(pass, lever, U, force);
+    double       weight = area * (pass->weight_K * o->stiffness + pass->weight_D * damping);
+    contact_axes axes;
+    turn(pass, lever, n, &axes);
+    remember_pair(contact, place->sample, number, &axes, normal, weight);
+    contact->noise += DBL_EPSILON * weight * vec3_norm(place->x) * dense_norm(3 * contact->samples.r, U);
+    if (!pass->E) return;
+    if (weight > 0) add_row(pass, U, &axes, weight);
+    if (pass->weight_D * friction > 0) add_friction_rows(pass, lever, U, n, pass->weight_D * friction);
 }
 
 // ---- detection ---------------------------------------------------------------------------------------------------
 
-static void test_samples(contact_pass *pass, const solver_tree_node *node, int first_obstacle, uint64_t mask) {
-    solver_contact            *contact = pass->contact;
+static void place_sample(const contact_pass *pass, int sample, contact_place *place) {
+    const solver_contact      *contact = pass->contact;
     const solver_contact_view *view = pass->view;
     int                        r = contact->samples.r;
+    const double *X = contact->samples.X + 3 * (size_t)sample, *U = contact->samples.U + 3 * (size_t)sample * (size_t)r;
+    place->sample = sample;
+    for (int k = 0; k < 3; k++) {
+        place->y[k] = X[k] - (view->centre ? view->centre[k] : 0);
+        for (int l = 0; l < r; l++) place->y[k] += U[k * r + l] * view->q[l];
+    }
+    to_world(view, place->y, place->x);
+}
+
+// Was this pair evaluated already, because it was kept?
+static bool is_kept(const solver_contact *contact, int sample, int number) {
+    if (contact->stamp[sample] != contact->report.evaluations) return false;
+    for (int i = contact->first_pair[sample]; i >= 0; i = contact->pairs[i].next)
+        if (contact->pairs[i].number == number) return true;
+    return false;
+}
+
+static void test_samples(contact_pass *pass, const solver_tree_node *node, int first_obstacle, uint64_t mask) {
+    solver_contact *contact = pass->contact;
     for (int i = node->first; i < node->first + node->count; i++) {
-        const double *X = contact->samples.X + 3 * (size_t)i, *U = contact->samples.U + 3 * (size_t)i * (size_t)r;
-        double        y[3], x[3], n[3];
-        for (int k = 0; k < 3; k++) {
-            y[k] = X[k] - (view->centre ? view->centre[k] : 0);
-            for (int l = 0; l < r; l++) y[k] += U[k * r + l] * view->q[l];
-        }
-        to_world(view, y, x);
+        contact_place place;
+        double        n[3];
+        place_sample(pass, i, &place);
         contact->report.samples++;
         for (uint64_t left = mask; left; left &= left - 1) {
             int    number = first_obstacle + __builtin_ctzll(left);
-            double distance = solver_obstacle_distance(contact->moved + number, x, n);
-            if (distance < 0) touch(pass, i, number, y, x, -distance, n);
+            double distance = solver_obstacle_distance(contact->moved + number, place.x, n);
+            if (distance < 0 && !is_kept(contact, i, number)) touch(pass, &place, number, -distance, n, false);
         }
     }
+}
+
+// The pairs of the last evaluation that solver_contact_settle left; each writes itself to the place of an earlier one.
+static void touch_kept(contact_pass *pass, int count) {
+    solver_contact *contact = pass->contact;
+    for (int i = 0; i < count; i++) {
+        int           sample = contact->pairs[i].sample, number = contact->pairs[i].number;
+        contact_place place;
+        double        n[3];
+        place_sample(pass, sample, &place);
+        double distance = solver_obstacle_distance(contact->moved + number, place.x, n);
+        touch(pass, &place, number, -distance, n, true);
+        int written = contact->pair_count - 1;
+        if (contact->stamp[sample] == contact->report.evaluations)
+            contact->pairs[written].next = contact->first_pair[sample];
+        contact->first_pair[sample] = written;
+        contact->stamp[sample] = contact->report.evaluations;
+    }
+}
+
+void solver_contact_settle(solver_contact *contact, const double *rigid, const double *modes) {
+    static const double still[6] = {0};
+    int                 count = 0, r = contact->samples.r;
+    if (!rigid) rigid = still;
+    for (int i = 0; i < contact->pair_count; i++) {
+        const contact_pair *pair = contact->pairs + i;
+        const double       *U = contact->samples.U + 3 * (size_t)pair->sample * (size_t)r;
+        double              way = vec3_dot(pair->rigid, rigid) + vec3_dot(pair->arm, rigid + 3);
+        for (int k = 0; k < 3; k++) way += pair->modal[k] * dense_dot(r, U + k * r, modes);
+        if (pair->normal - pair->weight * way > 0) contact->pairs[count++] = *pair;
+    }
+    contact->pair_count = count;
 }
 
 // Obstacles of the mask that the ball of a node may touch.
@@ -382,8 +514,11 @@ void solver_contact_evaluate(solver_contact *contact, const solver_contact_view 
                                   .lead = lead};
     move_obstacles(contact, view->elapsed);
     contact->report = (solver_contact_report){.evaluations = before.evaluations + 1};
-    contact->power = 0;
+    contact->power = contact->pull = contact->noise = 0;
     contact->row_count = 0;
+    int kept = view->again ? contact->pair_count : 0;
+    contact->pair_count = 0;
+    touch_kept(&pass, kept);
     for (int first = 0; first < contact->obstacle_count; first += 64) {
         int left = contact->obstacle_count - first;
         descend(&pass, first, left >= 64 ? ~(uint64_t)0 : ((uint64_t)1 << left) - 1);

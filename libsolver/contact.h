@@ -2,8 +2,13 @@
 //
 // A sample is a material point of the surface, x = X + U_s q (then placed by the rigid motion of a free body). A sample
 // at depth d > 0 below the surface of an obstacle with outward normal n, moving at v relative to the obstacle, feels
-//     f_n = max(0, k d - c v.n),   f_t = -mu f_n v_t / sqrt(|v_t|^2 + v_s^2),   k, c per area times the sample's area.
+//     f_n = max(0, k d - c v.n),   f_t = -mu f_n v_t / max(|v_t|, v_s),   k, c per area times the sample's area.
 // Friction is regularised: below the friction angle a body creeps at a speed under v_s instead of sticking.
+//
+// Rules that keep energy (midpoint, Newmark) gain it from a spring that begins to act within a step, unless the step is
+// small against the period of the contact. Contact is soft when h^2 k A / m < 1 for the body and its modes, A the whole
+// surface; then it is treated like the other forces. Stiff contact acts at the end of the step with constant force over
+// it (Kane et al. 1999) and with c + k h/2 in place of c: it loses energy, and comes to rest without chattering.
 #ifndef LIMBER_SOLVER_CONTACT_H
 #define LIMBER_SOLVER_CONTACT_H
 

@@ -27,11 +27,14 @@ static fem_status carve(solver_free *solver) {
         {&solver->dq, r},
         {&solver->q_predicted, r},
         {&solver->dq_predicted, r},
+        {&solver->q_contact, r},
+        {&solver->dq_contact, r},
         {&solver->force, r},
         {&solver->rhs, r},
         {&solver->product, r},
         {&solver->contact_force, n},
         {&solver->acceleration, n},
+        {&solver->contact_guess, n},
         {&solver->guess, n},
         {&solver->last, n},
     };
@@ -88,6 +91,12 @@ done:
     return status;
 }
 
+// (step x contact frequency)^2: above 1 contact is stiff
+static double contact_rate(const solver_free *solver, const solver_contact *contact) {
+    double h = solver->options.time_step;
+    return contact ? h * h * solver_contact_rate(contact, solver->inertia.Mqq, solver->inertia.m) : 0;
+}
+
 // Takes the inertia, about its centre of mass, and the present model of the forces; changes the solver only on success.
 static fem_status adopt(solver_free *solver, const solver_inertia *inertia) {
     fem_status     status = FEM_OK;
@@ -127,6 +136,7 @@ static fem_status adopt(solver_free *solver, const solver_inertia *inertia) {
     for (int k = 0; k < solver->point_count; k++)
         vec3_axpy(solver->points + (size_t)k * (6 + 3 * (size_t)r), -1, shift);
     for (int k = 0; k < 3; k++) s->centre[k] = c[k];
+    solver->contact_stiff = contact_rate(solver, solver->contact) > 1;
     solver->acceleration_known = solver->budget_known = false;
 done:
     solver_inertia_destroy(&next);
@@ -219,6 +229,13 @@ fem_status solver_free_set_gravity(solver_free *solver, const double gravity[3])
 fem_status solver_free_set_contact(solver_free *solver, solver_contact *contact) {
     fem_status status = solver_check_contact(contact, solver->r);
     if (status != FEM_OK) return status;
+    double rate = contact_rate(solver, contact);
+    if (rate > 1 && solver->options.integrator == SOLVER_NEWMARK)
+        return fem_fail(FEM_BAD_INPUT,
+                        "solver: Newmark's rule would gain energy from contact this stiff (step x contact frequency is "
+                        "%.2g, expected < 1); use the midpoint rule, backward Euler or a smaller solver.time_step",
+                        sqrt(rate));
+    solver->contact_stiff = rate > 1;
     solver->contact = contact;
     solver->budget_known = false;
     return FEM_OK;

@@ -23,7 +23,6 @@ typedef struct free_stage {
     double place[3], velocity[3], spin[3], Q[9];
     double gravity[3]; // in the axes of the frame
     double loads[6];   // wrench in the axes of the frame, without gravity and contact
-    double power;      // W, of loads and gravity
     double wrench[6];  // all that acts on the body: force and moment about the frame's origin, world axes
 } free_stage;
 
@@ -78,11 +77,6 @@ static void modal_forces(solver_free *solver, free_stage *st, const double *A) {
     add_point_loads(solver, st, st->loads, solver->rhs);
     mat3_mul_vec_t(moment, st->Q, solver->torque);
     vec3_axpy(st->loads + 3, 1, moment);
-    st->power = solver->inertia.m * vec3_dot(solver->gravity, st->velocity) + dense_dot(r, solver->rhs, solver->dq) +
-                vec3_dot(st->loads + 3, st->spin);
-    double velocity[3];
-    mat3_mul_vec_t(velocity, st->Q, st->velocity);
-    st->power += vec3_dot(st->loads, velocity);
     if (r == 0) return;
     solver->forces.evaluate(solver->forces.model, solver->q, NULL, solver->force, solver->K, solver->work);
     solver->report.seconds_force += fem_seconds() - began;
@@ -98,22 +92,48 @@ static void modal_forces(solver_free *solver, free_stage *st, const double *A) {
     if (o->damping_stiffness > 0) dense_axpy(size, st->c1 * o->damping_stiffness, Kd, solver->H);
 }
 
-// Contact into contact_force and E, and E (A - gravity) added to the former; A is turned into the axes of the frame.
-static void contact_forces(solver_free *solver, const free_stage *st, const double *A) {
-    int                 n = 6 + solver->r;
-    double              began = fem_seconds(), v[3], *shift = solver->acceleration; // not yet needed
-    solver_contact_view view = {.elapsed = st->elapsed,
-                                .p = st->place,
-                                .Q = st->Q,
+// Contact into contact_force and E, with E (A - gravity) added to the former, A in the axes of the frame. Soft contact
+// belongs to the stage. Stiff contact with the midpoint rule is that of the end of the step, x + h v + h^2/2 A and
+// v + h A, its arms about the frame's origin there; force and moment are turned into the axes of the stage.
+static void contact_forces(solver_free *solver, const free_stage *st, const double *A, bool again) {
+    const solver_motion *s = &solver->state;
+    int                  n = 6 + solver->r;
+    double               began = fem_seconds(), v[3], *shift = solver->contact_guess;
+    free_stage           end = *st;
+    bool                 late = solver->contact_stiff && solver->options.integrator == SOLVER_MIDPOINT && st->c1 > 0;
+    solver_copy(solver->r, solver->q, solver->q_contact);
+    solver_copy(solver->r, solver->dq, solver->dq_contact);
+    if (late) {
+        double h = solver->options.time_step, angle[3], turn[9];
+        end.c1 = end.elapsed = h, end.c2 = h * h / 2;
+        for (int k = 0; k < 3; k++) {
+            end.place[k] = s->p[k] + h * s->v[k] + end.c2 * A[k];
+            end.velocity[k] = s->v[k] + h * A[k];
+            end.spin[k] = s->w[k] + h * A[3 + k];
+            angle[k] = h * s->w[k] + end.c2 * A[3 + k];
+        }
+        solver_rotation(angle, turn);
+        mat3_mul(end.Q, s->Q, turn);
+        for (int i = 0; i < solver->r; i++) {
+            solver->q_contact[i] = s->q[i] + h * s->dq[i] + end.c2 * A[6 + i];
+            solver->dq_contact[i] = s->dq[i] + h * A[6 + i];
+        }
+    }
+    solver_contact_view view = {.elapsed = end.elapsed,
+                                .lag = late ? solver->options.time_step / 2 : 0,
+                                .again = again,
+                                .p = end.place,
+                                .Q = end.Q,
+                                .axes = st->Q,
                                 .v = v,
-                                .w = st->spin,
-                                .centre = solver->state.centre,
-                                .q = solver->q,
-                                .dq = solver->dq};
-    mat3_mul_vec_t(v, st->Q, st->velocity);
+                                .w = end.spin,
+                                .centre = s->centre,
+                                .q = solver->q_contact,
+                                .dq = solver->dq_contact};
+    mat3_mul_vec_t(v, end.Q, end.velocity);
     for (int i = 0; i < n; i++) solver->contact_force[i] = 0;
     for (int i = 0; i < n * n; i++) solver->E[i] = 0;
-    solver_contact_evaluate(solver->contact, &view, st->c2, st->c1, solver->contact_force, solver->E);
+    solver_contact_evaluate(solver->contact, &view, end.c2, end.c1, solver->contact_force, solver->E);
     for (int i = 3; i < n; i++) shift[i] = A[i];
     mat3_mul_vec_t(shift, st->Q, A);
     vec3_axpy(shift, -1, st->gravity);
@@ -186,11 +206,11 @@ static void total_wrench(solver_free *solver, free_stage *st) {
 
 // One iteration: the accelerations (world a; al; ddq) into solver->acceleration, from those in A. `bias` are the
 // accelerations by which the velocities in the inertial biases are predicted.
-static fem_status iterate(solver_free *solver, free_stage *st, const double *A, const double *bias) {
+static fem_status iterate(solver_free *solver, free_stage *st, const double *A, const double *bias, bool again) {
     int r = solver->r;
     place_stage(solver, st, A);
     modal_forces(solver, st, A);
-    if (solver->contact) contact_forces(solver, st, A);
+    if (solver->contact) contact_forces(solver, st, A, again);
     double w[3];
     for (int k = 0; k < 3; k++) w[k] = st->w[k] + st->c1 * bias[3 + k];
     for (int i = 0; i < r; i++) solver->product[i] = solver->dq_predicted[i] + st->c1 * bias[6 + i];
@@ -198,6 +218,10 @@ static fem_status iterate(solver_free *solver, free_stage *st, const double *A, 
     fem_status status = solve_coupled(solver, st);
     if (status != FEM_OK) return status;
     total_wrench(solver, st);
+    if (solver->contact) {
+        for (int i = 0; i < 6 + r; i++) solver->contact_guess[i] = solver->acceleration[i] - solver->contact_guess[i];
+        solver_contact_settle(solver->contact, solver->contact_guess, solver->contact_guess + 6);
+    }
     double a[3];
     vec3_axpy(solver->acceleration, 1, st->gravity);
     mat3_mul_vec(a, st->Q, solver->acceleration);
@@ -216,7 +240,7 @@ static fem_status first_acceleration(solver_free *solver) {
     solver_copy(solver->r, s->q, solver->q_predicted);
     solver_copy(solver->r, s->dq, solver->dq_predicted);
     for (int i = 0; i < n; i++) solver->guess[i] = 0;
-    fem_status status = iterate(solver, &st, solver->guess, solver->guess);
+    fem_status status = iterate(solver, &st, solver->guess, solver->guess, false);
     solver_copy(n, solver->acceleration, solver->last);
     for (int k = 0; k < 6; k++) solver->wrench[k] = st.wrench[k];
     return status;
@@ -267,7 +291,7 @@ static fem_status find_accelerations(solver_free *solver, free_stage *st) {
     double                       *A = solver->guess;
     for (int i = 0; i < n; i++) A[i] = 0;
     for (int iteration = 0; iteration < o->newton_iterations; iteration++) {
-        fem_status status = iterate(solver, st, A, o->newton_iterations == 1 ? solver->last : A);
+        fem_status status = iterate(solver, st, A, o->newton_iterations == 1 ? solver->last : A, iteration > 0);
         if (status != FEM_OK) return status;
         double change = 0;
         for (int i = 0; i < n; i++) {
@@ -277,7 +301,9 @@ static fem_status find_accelerations(solver_free *solver, free_stage *st) {
         }
         double size = dense_norm(n, A);
         solver->report.residual = size > 0 ? sqrt(change) / size : 0;
-        if (solver->report.residual <= o->newton_tolerance) break;
+        if (solver->report.residual <= o->newton_tolerance &&
+            !(solver->contact && solver_contact_pull(solver->contact) > 0))
+            break;
     }
     place_stage(solver, st, A);
     return FEM_OK;
@@ -363,17 +389,43 @@ static void open_budget(solver_free *solver) {
     solver->budget = energies.kinetic + fabs(energies.strain);
     if (!solver->contact) return;
     double              v[3];
-    solver_contact_view view = {.p = s->p, .Q = s->Q, .v = v, .w = s->w, .centre = s->centre, .q = s->q, .dq = s->dq};
+    solver_contact_view view = {
+        .p = s->p, .Q = s->Q, .axes = s->Q, .v = v, .w = s->w, .centre = s->centre, .q = s->q, .dq = s->dq};
     mat3_mul_vec_t(v, s->Q, s->v);
     solver_contact_evaluate(solver->contact, &view, 0, 0, solver->contact_force, NULL);
     solver->budget += solver_contact_get_report(solver->contact).energy;
+}
+
+// What gravity and the loads did over the step, each part by its magnitude.
+static double load_work(const solver_free *solver, const free_stage *st, const solver_motion *end) {
+    const solver_motion *s = &solver->state;
+    int                  r = solver->r;
+    double               d[3], spin[3], work;
+    vec3_sub(d, end->p, s->p);
+    work = solver->inertia.m * fabs(vec3_dot(solver->gravity, d));
+    mat3_mul_vec(spin, st->Q, st->spin);
+    work += solver->options.time_step * fabs(vec3_dot(solver->torque, spin));
+    for (int point = 0; point < solver->point_count; point++) {
+        const double *load = solver->points + (size_t)point * (6 + 3 * (size_t)r), *rows = load + 6;
+        double        from[3] = {load[0], load[1], load[2]}, to[3] = {load[0], load[1], load[2]}, turned[3];
+        for (int k = 0; k < 3; k++) {
+            from[k] += dense_dot(r, rows + k * r, s->q);
+            to[k] += dense_dot(r, rows + k * r, solver->q);
+        }
+        mat3_mul_vec(turned, end->Q, to);
+        for (int k = 0; k < 3; k++) to[k] = turned[k] + d[k];
+        mat3_mul_vec(turned, s->Q, from);
+        vec3_axpy(to, -1, turned);
+        work += fabs(vec3_dot(load + 3, to));
+    }
+    return work;
 }
 
 static fem_status check_energy(solver_free *solver, const free_stage *st, const solver_motion *end, double *budget) {
     int    r = solver->r;
     double h = solver->options.time_step, rest_work = 0, momentum[6];
     for (int i = 0; i < r; i++) rest_work += solver->rest_force[i] * (solver->q[i] - solver->state.q[i]);
-    *budget = solver->budget + fabs(h * st->power) + fabs(rest_work);
+    *budget = solver->budget + load_work(solver, st, end) + fabs(rest_work);
     if (solver->contact) *budget += h * fabs(solver_contact_power(solver->contact));
     double kinetic = world_momentum(solver, end, solver->q, solver->dq, momentum);
     if (!solver_all_finite(r, solver->q) || !solver_all_finite(3, end->p) || !solver_all_finite(9, end->Q))

@@ -76,6 +76,13 @@ done:
     return status;
 }
 
+// Central differences and backward Euler treat contact of any stiffness alike.
+static bool is_contact_stiff(const solver_reduced *solver) {
+    double h = solver->options.time_step;
+    return solver->contact && solver->options.integrator == SOLVER_NEWMARK &&
+           h * h * solver_contact_rate(solver->contact, solver->M, 0) > 1;
+}
+
 // Takes the mass (NULL: as it is) and the present model of the forces; the solver changes only on success.
 static fem_status adopt(solver_reduced *solver, const double *M) {
     fem_status status = FEM_OK;
@@ -103,6 +110,7 @@ static fem_status adopt(solver_reduced *solver, const double *M) {
     solver_copy(size, K0, solver->K0);
     solver_copy(r, rest_force, solver->rest_force);
     solver->report.stable_step = stable_step;
+    solver->contact_stiff = is_contact_stiff(solver);
     solver->acceleration_known = solver->budget_known = false;
 done:
     return status;
@@ -166,7 +174,8 @@ fem_status solver_reduced_set_contact(solver_reduced *solver, solver_contact *co
     fem_status status = solver_check_contact(contact, solver->r);
     if (status != FEM_OK) return status;
     solver->contact = contact;
-    solver->budget_known = false;
+    solver->contact_stiff = is_contact_stiff(solver);
+    solver->acceleration_known = solver->budget_known = false;
     return FEM_OK;
 }
 

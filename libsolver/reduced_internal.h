@@ -18,19 +18,33 @@ static inline void mat3_mul_vec_t(double y[3], const double A[9], const double x
 // ---- contact (contact.c) -----------------------------------------------------------------------------------------
 
 // Where a body is when its contact is evaluated. A free body has a frame: p and Q place it, v (of the frame's origin)
-// and w are its velocities in its own axes, and samples sit at X - centre + U q in it. For a held body p is NULL.
+// and w are its velocities in its own axes, and samples sit at X - centre + U q in it. Force and moment (about p) on
+// the rigid motion are wanted in `axes`, which may be those of another instant. For a held body p is NULL.
 typedef struct solver_contact_view {
-    double        elapsed; // s since the start of the step, by which obstacles have moved on
-    const double *p, *Q, *v, *w, *centre;
+    double elapsed; // s since the start of the step, by which obstacles have moved on
+    double lag;     // s: the springs are damped by stiffness x lag besides. Without it a stiff contact reverses the
+                    // velocity with every step for ever; with h/2 place and velocity are at rest in two steps
+    bool          again; // another iteration: contacts that solver_contact_settle left are kept
+    const double *p, *Q, *axes, *v, *w, *centre;
     const double *q, *dq;
 } solver_contact_view;
 
 // f += generalised contact force, E += weight_K K + weight_D D with K = -df/dq and D = -df/ddq made symmetric: no
 // geometric terms, friction by its secant. Sizes are n and n x n, n = r, or 6 + r for a free body: first the force and
-// the moment about the frame's origin, in its axes. E may be NULL. Allocates nothing.
+// the moment about the frame's origin. E may be NULL. Allocates nothing.
 void solver_contact_evaluate(solver_contact *contact, const solver_contact_view *view, double weight_K, double weight_D,
                              double *f, double *E);
-int  solver_contact_modes(const solver_contact *contact);   // r of its samples
+int  solver_contact_modes(const solver_contact *contact); // r of its samples
+// After the linearised system was solved: keeps of the contacts of the last evaluation those that push in its answer.
+// rigid (da; dal; NULL when held) and modes (r) say how far the answer is from what was evaluated: accelerations, when
+// the weights of the evaluation were those of accelerations, or q.
+void solver_contact_settle(solver_contact *contact, const double *rigid, const double *modes);
+// N: the largest pull of a kept contact in the last evaluation. An answer with pulls is not yet one.
+double solver_contact_pull(const solver_contact *contact);
+// What one unit of rounding in the places of the samples makes of the generalised force of the modes.
+double solver_contact_noise(const solver_contact *contact);
+// The square of the frequency with which the body would bounce on its springs, all of the surface in contact. M: r x r.
+double solver_contact_rate(const solver_contact *contact, const double *M, double mass); // mass 0: held
 double solver_contact_power(const solver_contact *contact); // W that the moving obstacles put into the body
 
 // ---- what held and free bodies share (reduced_common.c) ----------------------------------------------------------
@@ -58,24 +72,26 @@ struct solver_reduced {
     solver_reduced_options options;
     int                    r;
     solver_contact        *contact;
+    bool                   contact_stiff; // acts at the end of the step, and is not part of state.ddq
     solver_coordinates     state;
     bool                   acceleration_known; // state.ddq satisfies the equation of motion
     bool                   budget_known;
     double                 budget; // J
     solver_step_report     report;
 
-    fem_scratch scratch;               // one block for what follows
-    double     *M, *M_factor, *K0;     // r x r
-    double     *K, *H, *E, *matrix;    // r x r: K(q), system matrix, of contact, work space
-    double     *load, *rest_force;     // r: f(0), which is rounding
-    double     *q, *dq, *ddq;          // Newton's iterate and what follows from it
-    double     *force, *contact_force; // f(q), contact
-    double     *residual, *step;
-    double     *trial;
-    double     *rate_start, *velocity_start, *acceleration_start; // a + alpha v, v, a for q = q_n
-    double     *first;                                            // ddq at the start of the step
-    double     *difference, *product, *image;                     // work space
-    double     *work;                                             // of the forces
+    fem_scratch   scratch;               // one block for what follows
+    double       *M, *M_factor, *K0;     // r x r
+    double       *K, *H, *E, *matrix;    // r x r: K(q), system matrix, of contact, work space
+    double       *load, *rest_force;     // r: f(0), which is rounding
+    double       *q, *dq, *ddq;          // Newton's iterate and what follows from it
+    double       *force, *contact_force; // f(q), contact
+    double       *residual, *step;
+    double       *trial;
+    double       *rate_start, *velocity_start, *acceleration_start; // a + alpha v, v, a for q = q_n
+    const double *ddq_start;                                        // of the step: first, or that of the state
+    double       *first;                                            // ddq at the start of the step
+    double       *difference, *product, *image;                     // work space
+    double       *work;                                             // of the forces
 };
 
 // ---- free bodies -------------------------------------------------------------------------------------------------
@@ -86,6 +102,7 @@ struct solver_free {
     int                    r;
     solver_inertia         inertia; // about the centre of mass at rest
     solver_contact        *contact;
+    bool                   contact_stiff; // acts at the end of the step
     solver_motion          state;
     bool                   acceleration_known, budget_known;
     double                 budget;
@@ -101,8 +118,10 @@ struct solver_free {
     double               *E;                                           // (6 + r) x (6 + r): of contact
     double               *T;                                           // r x 7: H^-1 (Mrq^T, rhs)
     double               *q, *dq, *q_predicted, *dq_predicted;         // r, of the stage
+    double               *q_contact, *dq_contact;                      // r
     double               *rest_force, *force, *rhs, *product;          // r
     double               *contact_force, *acceleration, *guess, *last; // 6 + r; the last step's accelerations
+    double               *contact_guess;                               // 6 + r: those that contact was evaluated with
     solver_inertia_blocks blocks;
     double               *work, *inertia_work;
 };

@@ -9,6 +9,14 @@
 // iteration from q_n would be first order, since the damping matrix would be that of q_n; it starts from
 // q + h dq + h^2/2 ddq, which makes K(q) right to second order.
 //
+// A semi-implicit step linearises contact about q + h dq + h^2/2 ddq, where it would be without: from q_n it would not
+// see an obstacle that is reached within the step.
+//
+// Stiff contact (contact.h) is kept out of Newmark's accelerations and acts with constant force over the step,
+//     q = Newmark's q + h^2/2 a_c,   dq = Newmark's dq + h a_c,   M a_c = contact at the end of the step,
+// (Kane, Repetto, Ortiz and Marsden 1999). In terms of d this multiplies the contact in residual and H by 1/(2 beta),
+// leaves ddq - a_c/(2 beta) as the acceleration without contact, and adds h (1 - gamma/(2 beta)) a_c to dq.
+//
 // Central differences (Newmark with beta = 0, gamma = 1/2): q is explicit, and
 //     (M + h/2 D) ddq = load - f(q) - D (dq_n + h/2 ddq_n),   dq = dq_n + h/2 (ddq_n + ddq).
 //
@@ -35,14 +43,19 @@ static void internal_forces(solver_reduced *solver, const double *q, bool stiffn
 
 // contact at (q, dq), `elapsed` after the start of the step, into contact_force and E = weight_K K + weight_D D
 static void contact_forces(solver_reduced *solver, const double *q, const double *dq, double elapsed, double weight_K,
-                           double weight_D) {
+                           double weight_D, bool again) {
     int                 r = solver->r;
-    solver_contact_view view = {.elapsed = elapsed, .q = q, .dq = dq};
+    double              lag = solver->contact_stiff ? solver->options.time_step / 2 : 0;
+    solver_contact_view view = {.elapsed = elapsed, .lag = lag, .again = again, .q = q, .dq = dq};
     double              began = fem_seconds();
     for (int i = 0; i < r; i++) solver->contact_force[i] = 0;
     for (int i = 0; i < r * r; i++) solver->E[i] = 0;
     solver_contact_evaluate(solver->contact, &view, weight_K, weight_D, solver->contact_force, solver->E);
     solver->report.seconds_contact += fem_seconds() - began;
+}
+
+static double contact_weight(const solver_reduced *solver) {
+    return solver->contact_stiff ? 1 / (2 * solver->options.newmark_beta) : 1;
 }
 
 static const double *damping_stiffness(const solver_reduced *solver) {
@@ -64,8 +77,8 @@ static void first_acceleration(solver_reduced *solver) {
     bool                      local = solver->options.damping_stiffness > 0 && solver->options.damping_local;
     internal_forces(solver, s->q, local, NULL);
     for (int i = 0; i < r; i++) solver->first[i] = solver->load[i] - solver->force[i];
-    if (solver->contact) {
-        contact_forces(solver, s->q, s->dq, 0, 0, 0);
+    if (solver->contact && !solver->contact_stiff) {
+        contact_forces(solver, s->q, s->dq, 0, 0, 0, false);
         dense_axpy(r, 1, solver->contact_force, solver->first);
     }
     subtract_damping(solver, s->dq, solver->first);
@@ -77,6 +90,7 @@ static void first_acceleration(solver_reduced *solver) {
 // Everything of the balance that does not depend on the new q.
 static void start_balance(solver_reduced *solver, const solver_coefficients *c, const double *ddq_n) {
     const double *dq_n = solver->state.dq, alpha = solver->options.damping_mass;
+    solver->ddq_start = ddq_n;
     for (int i = 0; i < solver->r; i++) {
         solver->acceleration_start[i] = -c->a2 * dq_n[i] - c->a3 * ddq_n[i];
         solver->velocity_start[i] = c->a5 * dq_n[i] + c->a6 * ddq_n[i];
@@ -109,15 +123,33 @@ static double potential(solver_reduced *solver, const solver_coefficients *c, co
     return P;
 }
 
+// The contact of the predicted end of the step, linearised from there to q.
+static void predicted_contact(solver_reduced *solver, const solver_coefficients *c, const double *q) {
+    int    r = solver->r;
+    double h = solver->options.time_step, *end = solver->trial, *rate = solver->product;
+    for (int i = 0; i < r; i++) {
+        double d = h * (solver->state.dq[i] + h / 2 * solver->ddq_start[i]);
+        end[i] = solver->state.q[i] + d;
+        rate[i] = c->a4 * d + solver->velocity_start[i];
+    }
+    contact_forces(solver, end, rate, h, 1, c->a4, false);
+    for (int i = 0; i < r; i++) end[i] = q[i] - end[i];
+    dense_gemv_add(r, r, -1, solver->E, end, solver->contact_force);
+}
+
+static double largest_norm(int n, const double *x, const double *y, const double *z) {
+    return fmax(dense_norm(n, x), fmax(dense_norm(n, y), dense_norm(n, z)));
+}
+
 // residual(q) into solver->residual and how large it is; dq, K and the contact's E are left in the solver.
 // Semi-implicit steps need no potential.
-static reduced_point evaluate(solver_reduced *solver, const solver_coefficients *c, const double *q) {
+static reduced_point evaluate(solver_reduced *solver, const solver_coefficients *c, const double *q, bool again) {
     const solver_reduced_options *o = &solver->options;
     int                           r = solver->r;
-    double                        slope = c->a1 + o->damping_mass * c->a4, *residual = solver->residual;
+    double                        slope = c->a1 + o->damping_mass * c->a4, *residual = solver->residual, energy = 0;
     double                       *rate = solver->ddq; // ddq itself follows from q at the end of the step
-    double                        energy = 0;
-    bool                          judged = o->newton_iterations > 1 && has_potential(solver);
+    bool                          newton = o->newton_iterations > 1, judged = newton && has_potential(solver);
+    reduced_point                 point = {0};
     internal_forces(solver, q, true, judged ? &energy : NULL);
     for (int i = 0; i < r; i++) {
         double d = q[i] - solver->state.q[i];
@@ -126,20 +158,22 @@ static reduced_point evaluate(solver_reduced *solver, const solver_coefficients 
     }
     // residual = M rate + beta K dq + f - load - contact
     dense_gemv_set(r, r, 1, solver->M, rate, residual);
-    reduced_point point = {.largest = dense_norm(r, residual)};
+    if (newton) point.largest = largest_norm(r, residual, solver->force, solver->load);
     for (int i = 0; i < r; i++) residual[i] += solver->force[i] - solver->load[i];
-    point.largest = fmax(point.largest, fmax(dense_norm(r, solver->force), dense_norm(r, solver->load)));
     if (o->damping_stiffness > 0) {
         dense_gemv_set(r, r, o->damping_stiffness, damping_stiffness(solver), solver->dq, solver->product);
         dense_axpy(r, 1, solver->product, residual);
-        point.largest = fmax(point.largest, dense_norm(r, solver->product));
+        if (newton) point.largest = fmax(point.largest, dense_norm(r, solver->product));
     }
     if (solver->contact) {
-        contact_forces(solver, q, solver->dq, o->time_step, 1, c->a4);
-        dense_axpy(r, -1, solver->contact_force, residual);
-        point.largest = fmax(point.largest, dense_norm(r, solver->contact_force));
+        if (newton)
+            contact_forces(solver, q, solver->dq, o->time_step, 1, c->a4, again);
+        else
+            predicted_contact(solver, c, q);
+        dense_axpy(r, -contact_weight(solver), solver->contact_force, residual);
+        if (newton) point.largest = fmax(point.largest, dense_norm(r, solver->contact_force));
     }
-    point.norm = dense_norm(r, residual);
+    if (newton) point.norm = dense_norm(r, residual);
     if (judged) point.potential = potential(solver, c, q, energy);
     return point;
 }
@@ -153,7 +187,7 @@ static fem_status newton_step(solver_reduced *solver, const solver_coefficients 
     double                        constant = o->damping_local ? 0 : o->damping_stiffness * c->a4;
     for (int i = 0; i < size; i++) solver->H[i] = slope * solver->M[i] + stiffness * solver->K[i];
     if (constant > 0) dense_axpy(size, constant, solver->K0, solver->H);
-    if (solver->contact) dense_axpy(size, 1, solver->E, solver->H);
+    if (solver->contact) dense_axpy(size, contact_weight(solver), solver->E, solver->H);
     fem_status status = solver_factorise_shifted(r, solver->H, solver->M, solver->matrix, &solver->report);
     if (status == FEM_OK) {
         for (int i = 0; i < r; i++) solver->step[i] = -solver->residual[i];
@@ -171,7 +205,7 @@ static fem_status line_search(solver_reduced *solver, const solver_coefficients 
     for (int halving = 0; halving <= solver->options.line_search; halving++, scale /= 2) {
         if (halving > 0) solver->report.line_search_steps++;
         for (int i = 0; i < solver->r; i++) solver->trial[i] = solver->q[i] + scale * solver->step[i];
-        reduced_point next = evaluate(solver, c, solver->trial);
+        reduced_point next = evaluate(solver, c, solver->trial, false);
         bool          lower = next.norm <= (1 - 1e-4 * scale) * point->norm;
         bool          downhill = judged && next.potential <= point->potential + 1e-4 * scale * slope;
         if (isfinite(next.norm) && (lower || downhill || always)) {
@@ -189,8 +223,9 @@ static double rounding_floor(const solver_reduced *solver, const solver_coeffici
     int    r = solver->r;
     double q = dense_norm(r, solver->q) + solver->options.time_step * dense_norm(r, solver->dq);
     double slope = c->a1 + solver->options.damping_mass * c->a4;
-    return 16 * DBL_EPSILON * (q * (dense_norm(r * r, solver->K0) + slope * dense_norm(r * r, solver->M))) +
-           4 * dense_norm(r, solver->rest_force);
+    double floor = 16 * DBL_EPSILON * q * (dense_norm(r * r, solver->K0) + slope * dense_norm(r * r, solver->M));
+    if (solver->contact) floor += 16 * solver_contact_noise(solver->contact);
+    return floor + 4 * dense_norm(r, solver->rest_force);
 }
 
 static fem_status fail_newton(const solver_reduced *solver, fem_status status, const char *why) {
@@ -203,19 +238,35 @@ static fem_status fail_newton(const solver_reduced *solver, fem_status status, c
         solver->options.time_step, solver->options.newton_iterations, solver->options.newton_tolerance);
 }
 
+// With contact the force has a kink where a sample comes to touch, and |residual| says little about the way there:
+// whole steps, each contact kept as long as it pushes in the linearised answer.
+static void contact_step(solver_reduced *solver, const solver_coefficients *c, reduced_point *point) {
+    solver_contact_settle(solver->contact, NULL, solver->step);
+    dense_axpy(solver->r, 1, solver->step, solver->q);
+    *point = evaluate(solver, c, solver->q, true);
+}
+
+static bool converged(const solver_reduced *solver, const solver_coefficients *c, const reduced_point *point) {
+    double enough = fmax(solver->options.newton_tolerance * point->largest, rounding_floor(solver, c));
+    if (solver->contact && solver_contact_pull(solver->contact) > enough) return false;
+    return point->norm <= enough;
+}
+
 static fem_status newton(solver_reduced *solver, const solver_coefficients *c) {
     fem_status    status = FEM_OK;
-    reduced_point point = evaluate(solver, c, solver->q);
-    double        tolerance = solver->options.newton_tolerance;
+    reduced_point point = evaluate(solver, c, solver->q, false);
     for (int iteration = 0;; iteration++) {
         if (!isfinite(point.norm)) return fail_newton(solver, FEM_UNSTABLE, "the force is not finite");
         solver->report.residual = point.largest > 0 ? point.norm / point.largest : 0;
-        if (point.norm <= tolerance * point.largest || point.norm <= rounding_floor(solver, c)) return FEM_OK;
+        if (converged(solver, c, &point)) return FEM_OK;
         if (iteration == solver->options.newton_iterations)
             return fail_newton(solver, FEM_NO_CONVERGENCE, "Newton's iteration ran out of iterations");
         status = newton_step(solver, c);
         if (status != FEM_OK) return fail_newton(solver, status, "the system matrix cannot be factorised");
-        status = line_search(solver, c, &point);
+        if (solver->contact)
+            contact_step(solver, c, &point);
+        else
+            status = line_search(solver, c, &point);
         if (status != FEM_OK) return fail_newton(solver, status, "Newton's iteration found nothing better");
     }
 }
@@ -226,10 +277,12 @@ static fem_status semi_implicit(solver_reduced *solver, const solver_coefficient
     double                        h = o->time_step;
     if (o->damping_stiffness > 0 && o->damping_local)
         for (int i = 0; i < solver->r; i++) solver->q[i] += h * (solver->state.dq[i] + h / 2 * ddq_n[i]);
-    evaluate(solver, c, solver->q);
+    evaluate(solver, c, solver->q, false);
     fem_status status = newton_step(solver, c);
     if (status != FEM_OK) return fem_fail_prefix(status, "t = %g s: ", solver->state.time + h);
     dense_axpy(solver->r, 1, solver->step, solver->q);
+    // what the linearised balance took as the contact
+    if (solver->contact) dense_gemv_add(solver->r, solver->r, -1, solver->E, solver->step, solver->contact_force);
     return FEM_OK;
 }
 
@@ -244,6 +297,12 @@ static fem_status implicit_step(solver_reduced *solver, const double *ddq_n) {
         double d = solver->q[i] - solver->state.q[i];
         solver->dq[i] = c.a4 * d + solver->velocity_start[i];
         solver->ddq[i] = c.a1 * d + solver->acceleration_start[i];
+    }
+    if (solver->contact_stiff) {
+        double *a_c = solver->contact_force; // M a_c = contact
+        dense_cholesky_solve(solver->r, solver->M_factor, 1, a_c);
+        dense_axpy(solver->r, -contact_weight(solver), a_c, solver->ddq);
+        dense_axpy(solver->r, o->time_step * (1 - o->newmark_gamma * contact_weight(solver)), a_c, solver->dq);
     }
     return FEM_OK;
 }
@@ -263,7 +322,7 @@ static fem_status central_step(solver_reduced *solver, const double *ddq_n) {
     internal_forces(solver, solver->q, stiff && o->damping_local, NULL);
     for (int i = 0; i < r; i++) solver->ddq[i] = solver->load[i] - solver->force[i];
     if (solver->contact) {
-        contact_forces(solver, solver->q, solver->dq, h, 0, 0);
+        contact_forces(solver, solver->q, solver->dq, h, 0, 0, false);
         dense_axpy(r, 1, solver->contact_force, solver->ddq);
     }
     subtract_damping(solver, solver->dq, solver->ddq);
@@ -292,7 +351,7 @@ static void open_budget(solver_reduced *solver) {
     solver_reduced_energies(solver, &energies);
     solver->budget = energies.kinetic + fabs(energies.strain);
     if (solver->contact) {
-        contact_forces(solver, solver->state.q, solver->state.dq, 0, 0, 0);
+        contact_forces(solver, solver->state.q, solver->state.dq, 0, 0, 0, false);
         solver->budget += solver_contact_get_report(solver->contact).energy;
     }
 }
