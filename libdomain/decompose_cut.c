@@ -219,6 +219,7 @@ typedef struct level_tree {
     int     nodes;
     int    *parent;  // above its own number, so children come first; -1 for the last, which holds the seeds
     int    *weight;  // elements that are no descendant's
+    double *volume;  // of these, m^3
     double *area;    // of the faces around the node and its descendants, m^2
     int    *patches; // that these faces fall into
     int    *node_of; // per element of the domain
@@ -236,7 +237,8 @@ typedef struct level_work {
 } level_work;
 
 static void level_tree_destroy(level_tree *tree) {
-    fem_free(tree->parent), fem_free(tree->weight), fem_free(tree->area), fem_free(tree->patches);
+    fem_free(tree->parent), fem_free(tree->weight), fem_free(tree->volume), fem_free(tree->area),
+        fem_free(tree->patches);
     fem_free(tree->node_of);
 }
 
@@ -333,13 +335,14 @@ static void add_level(const domain_cutter *c, const domain_cut *cut, level_work 
     for (int i = w->element_start[k]; i < w->element_start[k + 1]; i++) {
         int at = w->by_level[i], root = domain_find(w->forest, at);
         if (w->latest[root] < 0) {
-            tree->parent[tree->nodes] = -1, tree->weight[tree->nodes] = 0;
+            tree->parent[tree->nodes] = -1, tree->weight[tree->nodes] = 0, tree->volume[tree->nodes] = 0;
             tree->area[tree->nodes] = 0, tree->patches[tree->nodes] = 0;
             member[tree->nodes] = at;
             w->latest[root] = tree->nodes++;
         }
         tree->node_of[at] = w->latest[root];
         tree->weight[w->latest[root]]++;
+        tree->volume[w->latest[root]] += fem_element_volume(c->t->mesh, cut->elements[at]);
     }
     for (int i = 0; i < w->touched_count; i++)
         tree->parent[w->touched[i]] = w->latest[domain_find(w->forest, member[w->touched[i]])];
@@ -387,10 +390,11 @@ static fem_status build_level_tree(domain_cutter *c, const domain_cut *cut, leve
     w.bucket = fem_alloc(n + 1, sizeof *w.bucket);
     w.seed = fem_calloc(n, 1), w.reached = fem_calloc(n, 1);
     tree->parent = fem_alloc(n, sizeof *tree->parent), tree->weight = fem_alloc(n, sizeof *tree->weight);
+    tree->volume = fem_alloc(n, sizeof *tree->volume);
     tree->area = fem_alloc(n, sizeof *tree->area), tree->patches = fem_alloc(n, sizeof *tree->patches);
     tree->node_of = fem_alloc(n, sizeof *tree->node_of);
     if (!member || !w.level || !w.forest || !w.latest || !w.touched || !w.bucket || !w.seed || !w.reached ||
-        !tree->parent || !tree->weight || !tree->area || !tree->patches || !tree->node_of) {
+        !tree->parent || !tree->weight || !tree->volume || !tree->area || !tree->patches || !tree->node_of) {
         status = fem_fail(FEM_NO_MEMORY, "decompose: no memory to cut %d elements", cut->element_count);
         goto done;
     }
@@ -437,94 +441,167 @@ static fem_status keep_patches_whole(domain_cutter *c, const domain_cut *cut, co
     return FEM_OK;
 }
 
+// Parts thinner than this are avoided: thickness (volume over area of the widest interface) over width (root of that
+// area). A slice between two interfaces that wide has hardly any motion of its own. What holds more than a part of
+// LARGEST of the elements is cut all the same.
+static const double THINNEST = 0.1, LARGEST = 0.35;
+
 typedef struct part {
-    int begin, end; // its nodes in `members`, ascending
-    int size;       // elements
+    int    begin, end; // its nodes in `members`, ascending
+    int    size;       // elements
+    double volume;     // m^3
+    double widest;     // area of its largest interface so far, m^2
+    int    cut;        // node whose set its best cut takes off, -1: it has none
+    double merit;      // of that cut
 } part;
 
-// The best cut of one part: the node whose set is cut off, or -1. `below` gets, per node, the elements of the part in
-// its set.
-static int best_cut(const domain_cut *cut, const level_tree *tree, const unsigned char *allowed, const int *members,
-                    const part *p, int *below) {
-    int    best = -1, top = members[p->end - 1]; // the highest number is the node nearest to the seeds
-    double best_cost = INFINITY;
-    for (int i = p->begin; i < p->end; i++) below[members[i]] = tree->weight[members[i]];
+typedef struct chooser {
+    const domain_cut *cut;
+    const level_tree *tree;
+    unsigned char    *allowed;  // per node: may its set be cut off?
+    int              *members;  // nodes by part
+    double           *attached; // per node: area of the largest interface to a part that was cut off here
+    int              *below;    // per node: elements of its part in its set
+    double           *volume;   // per node: their volume
+    double           *widest;   // per node: area of their largest interface
+    double           *key;      // per part: order of cutting
+    unsigned char    *moved;    // per node; 0 between uses
+    int              *spare;    // per node
+    double            thinnest;
+} chooser;
+
+static bool too_thin(double volume, double area, double thinnest) { return volume < thinnest * area * sqrt(area); }
+
+// Finds the cut of a part that has the least area A for the n elements on its smaller side: least A / n^(2/3), which
+// does not depend on the size of things. Parts are cut in the order of merit: large ones at their necks first.
+static void find_best_cut(const chooser *c, part *p) {
+    const level_tree *tree = c->tree;
+    int               top = c->members[p->end - 1]; // the highest number is the node nearest to the seeds
+    double            least_cost = INFINITY;
+    double            thinnest = p->size > LARGEST * c->cut->element_count ? 0 : c->thinnest;
+    p->cut = -1;
     for (int i = p->begin; i < p->end; i++) {
-        int node = members[i], less = below[node] < p->size - below[node] ? below[node] : p->size - below[node];
-        if (node == top) break;
-        below[tree->parent[node]] += below[node];
-        if (!allowed[node] || less < cut->least) continue;
-        double cost = tree->area[node] / less;
-        if (cost < best_cost) best_cost = cost, best = node;
+        int node = c->members[i];
+        c->below[node] = tree->weight[node], c->volume[node] = tree->volume[node], c->widest[node] = c->attached[node];
     }
-    return best;
+    for (int i = p->begin; i < p->end; i++) {
+        int node = c->members[i], above = tree->parent[node], n = c->below[node];
+        if (node == top) break;
+        c->below[above] += n, c->volume[above] += c->volume[node];
+        c->widest[above] = fmax(c->widest[above], c->widest[node]);
+        if (n > p->size - n) n = p->size - n;
+        if (!c->allowed[node] || n < c->cut->least) continue;
+        double cost = tree->area[node] / cbrt((double)n * n);
+        if (cost >= least_cost || too_thin(c->volume[node], fmax(tree->area[node], c->widest[node]), thinnest) ||
+            too_thin(p->volume - c->volume[node], fmax(tree->area[node], p->widest), thinnest))
+            continue;
+        least_cost = cost;
+        p->cut = node, p->merit = sqrt(p->size) / cost;
+    }
 }
 
-// Moves the nodes below `node` behind the others; returns the place of the first of them. `moved`: per node.
-static int divide(const level_tree *tree, int node, int *members, const part *p, unsigned char *moved, int *spare) {
+// Moves the members of a part below `node` behind the others; returns the place of the first of them.
+static int divide(chooser *c, int node, const part *p) {
     int kept = p->begin, count = 0;
-    for (int i = p->end - 1; i >= p->begin; i--) {
-        int at = members[i];
-        moved[at] = at == node || (tree->parent[at] >= 0 && moved[tree->parent[at]]);
+    for (int i = p->end - 1; i >= p->begin; i--) { // parents first
+        int at = c->members[i], above = c->tree->parent[at];
+        c->moved[at] = at == node || (above >= 0 && c->moved[above]);
     }
     for (int i = p->begin; i < p->end; i++) {
-        if (moved[members[i]])
-            spare[count++] = members[i];
+        if (c->moved[c->members[i]])
+            c->spare[count++] = c->members[i];
         else
-            members[kept++] = members[i];
+            c->members[kept++] = c->members[i];
     }
-    memcpy(members + kept, spare, (size_t)count * sizeof *spare);
-    for (int i = 0; i < count; i++) moved[spare[i]] = 0;
+    memcpy(c->members + kept, c->spare, (size_t)count * sizeof *c->spare);
+    for (int i = 0; i < count; i++) c->moved[c->spare[i]] = 0;
     return kept;
 }
 
-fem_status domain_cutter_run(domain_cutter *c, const domain_cut *cut, int *out, int *count) {
-    fem_status     status = FEM_OK;
-    level_tree     tree = {0};
-    unsigned char *allowed = NULL, *moved = NULL;
-    int           *members = NULL, *below = NULL, *spare = NULL, *owner = NULL, parts = 1;
-    part          *p = fem_calloc((size_t)cut->wanted, sizeof *p);
-    double        *rest = fem_alloc((size_t)cut->wanted, sizeof *rest);
-    if (!p || !rest) {
-        status = fem_fail(FEM_NO_MEMORY, "decompose: no memory for %d parts", cut->wanted);
-        goto done;
+// Divides a part by its best cut.
+static void take_cut(chooser *c, part *from, part *off) {
+    const level_tree *tree = c->tree;
+    int               node = from->cut, above = tree->parent[node];
+    double            area = tree->area[node];
+    int               place = divide(c, node, from);
+    *off = (part){.begin = place, .end = from->end, .size = 0, .widest = area};
+    for (int i = place; i < from->end; i++) {
+        off->size += tree->weight[c->members[i]], off->volume += tree->volume[c->members[i]];
+        off->widest = fmax(off->widest, c->attached[c->members[i]]);
     }
-    for (int i = 0; i < cut->element_count; i++) c->local[cut->elements[i]] = i;
-    FEM_TRY(build_level_tree(c, cut, &tree));
-    size_t n = (size_t)tree.nodes;
-    allowed = fem_alloc(n, 1), moved = fem_calloc(n, 1);
-    members = fem_alloc(n, sizeof *members), below = fem_alloc(n, sizeof *below);
-    spare = fem_alloc(n, sizeof *spare), owner = fem_alloc(n, sizeof *owner);
-    if (!allowed || !moved || !members || !below || !spare || !owner) {
-        status = fem_fail(FEM_NO_MEMORY, "decompose: no memory for %d cuts", tree.nodes);
-        goto done;
+    from->end = place, from->size -= off->size, from->volume -= off->volume;
+    from->widest = fmax(from->widest, area);
+    c->attached[above] = fmax(c->attached[above], area);
+}
+
+// Looks for the best cut of a part and enters it into the queue. Parts of more than a quarter of the domain come first,
+// whatever the merit.
+static void offer(domain_cutter *cutter, const chooser *c, part *parts, int index) {
+    part  *p = &parts[index];
+    double share = (double)p->size / c->cut->element_count;
+    find_best_cut(c, p);
+    if (p->cut < 0) return; // it stays as it is
+    c->key[index] = share > 0.25 ? -1e300 * share : -p->merit;
+    heap_push(&cutter->queue, index);
+}
+
+// Takes the best cut of all parts until there are as many as wanted or none is left; returns how many there are.
+static int choose_cuts(domain_cutter *cutter, chooser *c, int count, int wanted, part *parts) {
+    cutter->queue.key = c->key;
+    for (int i = 0; i < count; i++) offer(cutter, c, parts, i);
+    while (count < wanted && cutter->queue.count > 0) {
+        int best = heap_pop(&cutter->queue);
+        take_cut(c, &parts[best], &parts[count]);
+        offer(cutter, c, parts, best);
+        offer(cutter, c, parts, count++);
     }
-    for (int i = 0; i < tree.nodes; i++) allowed[i] = cut->loops || tree.patches[i] == 1, members[i] = i;
-    FEM_TRY(keep_patches_whole(c, cut, &tree, allowed));
-    p[0] = (part){.begin = 0, .end = tree.nodes, .size = cut->element_count};
-    c->queue.key = rest; // the largest part first
-    rest[0] = -cut->element_count;
-    heap_push(&c->queue, 0);
-    while (parts < cut->wanted && c->queue.count > 0) {
-        int   largest = heap_pop(&c->queue);
-        part *from = &p[largest];
-        int   node = best_cut(cut, &tree, allowed, members, from, below);
-        if (node < 0) continue; // it stays as it is
-        int place = divide(&tree, node, members, from, moved, spare);
-        p[parts] = (part){.begin = place, .end = from->end, .size = below[node]};
-        from->end = place, from->size -= below[node];
-        rest[largest] = -from->size, rest[parts] = -p[parts].size;
-        heap_push(&c->queue, largest), heap_push(&c->queue, parts++);
-    }
-    while (c->queue.count > 0) heap_pop(&c->queue);
-    for (int i = 0; i < parts; i++)
-        for (int k = p[i].begin; k < p[i].end; k++) owner[members[k]] = i;
-    for (int i = 0; i < cut->element_count; i++) out[i] = owner[tree.node_of[i]];
-    *count = parts;
+    while (cutter->queue.count > 0) heap_pop(&cutter->queue);
+    return count;
+}
+
+static fem_status chooser_create(chooser *c, const domain_cut *cut, const level_tree *tree) {
+    size_t n = (size_t)tree->nodes;
+    *c = (chooser){.cut = cut, .tree = tree, .thinnest = THINNEST};
+    c->allowed = fem_alloc(n, 1), c->moved = fem_calloc(n, 1);
+    c->members = fem_alloc(n, sizeof *c->members), c->below = fem_alloc(n, sizeof *c->below);
+    c->spare = fem_alloc(n, sizeof *c->spare), c->attached = fem_calloc(n, sizeof *c->attached);
+    c->volume = fem_alloc(n, sizeof *c->volume), c->widest = fem_alloc(n, sizeof *c->widest);
+    c->key = fem_alloc((size_t)cut->wanted, sizeof *c->key);
+    if (!c->allowed || !c->moved || !c->members || !c->below || !c->spare || !c->attached || !c->volume || !c->widest ||
+        !c->key)
+        return fem_fail(FEM_NO_MEMORY, "decompose: no memory for %d cuts", tree->nodes);
+    for (int i = 0; i < tree->nodes; i++) c->allowed[i] = cut->loops || tree->patches[i] == 1, c->members[i] = i;
+    return FEM_OK;
+}
+
+static void chooser_destroy(chooser *c) {
+    fem_free(c->allowed), fem_free(c->moved), fem_free(c->members), fem_free(c->below), fem_free(c->spare);
+    fem_free(c->attached), fem_free(c->volume), fem_free(c->widest), fem_free(c->key);
+}
+
+fem_status domain_cutter_run(domain_cutter *cutter, const domain_cut *cut, int *out, int *count) {
+    fem_status status = FEM_OK;
+    level_tree tree = {0};
+    chooser    c = {0};
+    part      *parts = fem_calloc((size_t)cut->wanted, sizeof *parts);
+    if (!parts) return fem_fail(FEM_NO_MEMORY, "decompose: no memory for %d parts", cut->wanted);
+    for (int i = 0; i < cut->element_count; i++) cutter->local[cut->elements[i]] = i;
+    FEM_TRY(build_level_tree(cutter, cut, &tree));
+    FEM_TRY(chooser_create(&c, cut, &tree));
+    FEM_TRY(keep_patches_whole(cutter, cut, &tree, c.allowed));
+    parts[0] = (part){.begin = 0, .end = tree.nodes, .size = cut->element_count};
+    for (int i = 0; i < tree.nodes; i++) parts[0].volume += tree.volume[i];
+    *count = choose_cuts(cutter, &c, 1, cut->wanted, parts);
+    // thin slices only where there are less than half of the parts without them
+    c.thinnest = 0;
+    if (*count < (cut->wanted + 1) / 2) *count = choose_cuts(cutter, &c, *count, (cut->wanted + 1) / 2, parts);
+    for (int i = 0; i < *count; i++)
+        for (int k = parts[i].begin; k < parts[i].end; k++) c.below[c.members[k]] = i;
+    for (int i = 0; i < cut->element_count; i++) out[i] = c.below[tree.node_of[i]];
 done:
-    for (int i = 0; i < cut->element_count; i++) c->local[cut->elements[i]] = -1;
+    for (int i = 0; i < cut->element_count; i++) cutter->local[cut->elements[i]] = -1;
     level_tree_destroy(&tree);
-    fem_free(allowed), fem_free(moved), fem_free(members), fem_free(below), fem_free(spare), fem_free(owner);
-    fem_free(p), fem_free(rest);
+    chooser_destroy(&c);
+    fem_free(parts);
     return status;
 }
