@@ -31,6 +31,8 @@ static int choose(const char *option, const char *word, int count, const char *c
 
 // The rules that the option parser does not know. Returns APP_DONE or, after a message, APP_BAD_INPUT.
 static int check_settings(settings *s) {
+    // loops are cut open where they are narrow by METIS, anywhere by level sets
+    if (!s->method) s->method = METHODS[s->loops && strcmp(s->loops, "springs") == 0 ? DOMAIN_METIS : DOMAIN_GEODESIC];
     int method = choose("--method", s->method, 4, METHODS),
         loops = s->loops ? choose("--loops", s->loops, 3, LOOPS) : 0;
     int feet = choose("--feet", s->feet, 2, FEET);
@@ -173,11 +175,12 @@ static int print_text(const fem_mesh *mesh, const domain_tree *tree) {
 }
 
 static int run(int argc, char **argv) {
-    settings         s = {.options = domain_default_options(), .method = METHODS[0], .feet = FEET[0]};
+    settings         s = {.options = domain_default_options(), .feet = FEET[0]};
     const app_option options[] = {
         {"--domains", "-n", APP_INT, &s.domains, 1, 1e9, "N", "how many domains; fewer may come out"},
         {"--method", NULL, APP_TEXT, &s.method, 0, 0, "NAME",
-         "geodesic (the default: cuts across limbs), metis, regions, or sets (the mesh's own element sets)"},
+         "geodesic (the default: cuts across limbs), metis (the default with --loops springs), regions, or sets (the "
+         "mesh's own element sets)"},
         {"--fix", NULL, APP_TEXT, &s.fix, 0, 0, "FILE|set:NAME",
          "held vertices, as in `limber modes`: the root is where they are; default: a free body, the root is central"},
         {"--loops", NULL, APP_TEXT, &s.loops, 0, 0, "WHAT",

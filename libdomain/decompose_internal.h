@@ -95,9 +95,31 @@ fem_status domain_tops(const domain_topology *topology, const domain_labels *lab
 int domain_patch_points(const domain_topology *topology, int face_count, const int *faces, unsigned char *mark,
                         double *sum, int *vertices, double *weights);
 
-// ---- held vertices ---------------------------------------------------------------------------------------------
+// ---- settling (decompose_settle.c) -----------------------------------------------------------------------------
 
 enum { DOMAIN_FREE, DOMAIN_GATHERED, DOMAIN_GROUND }; // what becomes of a vertex
+
+// All that the stages share.
+typedef struct domain_work {
+    domain_topology    topology;
+    domain_labels      labels;
+    domain_graph       graph;
+    domain_span        span;
+    unsigned char     *held;  // per vertex: DOMAIN_FREE, DOMAIN_GATHERED or DOMAIN_GROUND
+    bool               some;  // is any gathered?
+    bool               given; // labels are the caller's: kept or refused, not repaired
+    domain_loops       loops; // the default resolved
+    int                least; // elements of a domain
+    const char *const *names;
+    int                begun_with, loop_count; // for the report
+} domain_work;
+
+// Marks what becomes of every held vertex: gathered into the root, or, outside the largest group, tied to the ground.
+fem_status domain_mark_held(domain_work *work, const domain_options *options);
+// Joins METIS's parts into layers around the root.
+fem_status domain_join_layers(domain_work *work);
+// Every domain in one piece, no loops but those to be closed by springs, a root, feet gathered. Fills graph and span.
+fem_status domain_settle(domain_work *work);
 
 // ---- cutting one domain (decompose_cut.c) ----------------------------------------------------------------------
 
@@ -110,6 +132,7 @@ typedef struct domain_cut {
     const int           *elements; // of the domain, ascending; one piece
     const unsigned char *seed;     // per element of the mesh: where the distance starts; none: an end of the domain
     int                  wanted;   // parts
+    int                  needed;   // parts, even if it takes thin slices
     int                  least;    // elements of a part
     bool                 loops;    // may a part touch the rest in several patches?
     // patches that must stay in one part: list i holds faces faces[start[i]] .. of the domain's surface

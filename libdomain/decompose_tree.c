@@ -41,7 +41,10 @@ static fem_status no_memory(const writer *w) {
 
 // Domains of one origin after the first get a number behind the name.
 static fem_status write_names(domain_tree *tree, const writer *w, const char *const *names) {
-    int *used = fem_calloc((size_t)w->t->mesh->element_count, sizeof *used); // origins are fewer than elements
+    int most = 0;
+    for (int i = 0; i < tree->count; i++)
+        if (w->labels->origin[i] > most) most = w->labels->origin[i];
+    int *used = fem_calloc((size_t)most + 1, sizeof *used); // per origin: domains so far
     if (!used) return no_memory(w);
     for (int i = 0; i < tree->count; i++) {
         int    origin = w->labels->origin[w->span->order[i]];
