@@ -21,15 +21,18 @@ static int shared_face(const fem_mesh *mesh, int a, int b, int *vertices) {
     for (int i = 0; i < width; i++)
         for (int k = 0; k < width; k++)
             if (corners_of(mesh, a)[i] == corners_of(mesh, b)[k]) vertices[count++] = corners_of(mesh, a)[i];
-    if (count == 4) { // three points and the one that is opposite to the first: the farthest from it
-        int far = 1;
-        for (int k = 2; k < 4; k++)
-            if (vec3_distance(mesh->vertices + 3 * vertices[0], mesh->vertices + 3 * vertices[k]) >
-                vec3_distance(mesh->vertices + 3 * vertices[0], mesh->vertices + 3 * vertices[far]))
-                far = k;
-        int swap = vertices[2];
-        vertices[2] = vertices[far], vertices[far] = swap;
+    double most = -1;
+    int    opposite = 2;
+    for (int k = 1; count == 4 && k < 4; k++) { // the diagonals are the pairs that cross at the largest area
+        double x[3], y[3], n[3];
+        int    p = k == 1 ? 2 : 1, q = k == 3 ? 2 : 3;
+        vec3_sub(x, mesh->vertices + 3 * vertices[k], mesh->vertices + 3 * vertices[0]);
+        vec3_sub(y, mesh->vertices + 3 * vertices[q], mesh->vertices + 3 * vertices[p]);
+        vec3_cross(n, x, y);
+        if (vec3_norm(n) > most) most = vec3_norm(n), opposite = k;
     }
+    int swap = vertices[2];
+    if (count == 4) vertices[2] = vertices[opposite], vertices[opposite] = swap;
     return count;
 }
 
@@ -39,6 +42,26 @@ static double triangle_area(const fem_mesh *mesh, int i, int j, int k) {
     vec3_sub(b, mesh->vertices + 3 * k, mesh->vertices + 3 * i);
     vec3_cross(n, a, b);
     return vec3_norm(n) / 2;
+}
+
+// The bilinear patch over four points in order, by midpoints of 16 x 16 pieces: exact where it is flat. *flat becomes
+// false where it is not.
+static double patch_area(const fem_mesh *mesh, const int *v, bool *flat) {
+    const double *x[4];
+    double        a[3], b[3], n[3], area = 0;
+    for (int k = 0; k < 4; k++) x[k] = mesh->vertices + 3 * v[k];
+    for (int i = 0; i < 256; i++) {
+        double s = (i % 16 + 0.5) / 16, t = (i / 16 + 0.5) / 16;
+        for (int k = 0; k < 3; k++) {
+            a[k] = (1 - t) * (x[1][k] - x[0][k]) + t * (x[2][k] - x[3][k]);
+            b[k] = (1 - s) * (x[3][k] - x[0][k]) + s * (x[2][k] - x[1][k]);
+        }
+        vec3_cross(n, a, b);
+        area += vec3_norm(n) / 256;
+    }
+    vec3_sub(a, x[1], x[0]), vec3_sub(b, x[2], x[0]), vec3_cross(n, a, b), vec3_sub(a, x[3], x[0]);
+    if (fabs(vec3_dot(a, n)) > 1e-9 * vec3_norm(a) * vec3_norm(n)) *flat = false;
+    return area;
 }
 
 static bool contains(const int *list, int count, int item) {
@@ -90,6 +113,7 @@ static void examine_elements(const fem_mesh *mesh, const domain_tree *tree, cons
 // are the area of the faces between domains; interfaces are no lines. Returns that area.
 static double examine_interfaces(const fem_mesh *mesh, const domain_tree *tree, const int *start, const int *adjacent) {
     double               between = 0, weights = 0;
+    bool                 flat = true;
     const domain_points *p = &tree->interfaces, *c = &tree->closures;
     for (int e = 0; e < mesh->element_count; e++)
         for (int k = start[e]; k < start[e + 1]; k++) {
@@ -97,7 +121,7 @@ static double examine_interfaces(const fem_mesh *mesh, const domain_tree *tree, 
             if (adjacent[k] < e || a == b) continue;
             int child = a > b ? a : b, other = a > b ? b : a, count = shared_face(mesh, e, adjacent[k], v);
             assert_int_equal(count, mesh->type == FEM_T4 ? 3 : 4);
-            between += triangle_area(mesh, v[0], v[1], v[2]) + (count == 4 ? triangle_area(mesh, v[0], v[2], v[3]) : 0);
+            between += count == 4 ? patch_area(mesh, v, &flat) : triangle_area(mesh, v[0], v[1], v[2]);
             bool found = tree->parent[child] == other;
             for (int i = 0; found && i < count; i++) found = on_interface(tree, child, v[i]);
             for (int j = 0; !found && j < c->count; j++) {
@@ -125,8 +149,9 @@ static double examine_interfaces(const fem_mesh *mesh, const domain_tree *tree, 
         if (d > 0) assert_true(last - first >= 3 && widest > 1e-4 * longest * longest);
     }
     for (int i = 0; i < c->start[c->count]; i++) weights += c->weights[i];
-    assert_true(fabs(weights - between) <= 1e-9 * between);
-    return between;
+    // 2 x 2 Gauss points are exact for flat faces and near for bent ones
+    assert_true(fabs(weights - between) <= (flat ? 1e-9 : 2e-3) * between);
+    return weights;
 }
 
 // The owner of a vertex is, of the domains that have it, the nearest to the root; without closures all others hold it
