@@ -631,7 +631,7 @@ static void test_feet(void **state) {
             report("arch, automatic, feet merged", &tree);
             examine(&mesh, &tree);
             for (int i = 0; i < count; i++) assert_int_equal(tree.vertex_owner[held[i]], 0);
-            assert_true(tree.count >= 2);
+            assert_true(tree.count >= 4); // cuts that would close a loop are not even tried
             o.feet = DOMAIN_FEET_SPRINGS;
             assert_ok(domain_decompose(&tree, &mesh, &o));
             report("arch, automatic, feet sprung", &tree);
