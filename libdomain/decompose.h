@@ -43,7 +43,7 @@ typedef enum domain_feet {
 
 typedef struct domain_options {
     domain_method method;
-    int           count; // domains wanted, for the methods that cut by themselves
+    int           count; // domains wanted, for the methods that cut by themselves; fewer may come out
     domain_loops  loops;
     domain_feet   feet;
     int           fixed_count; // vertices that are held; 0: a free body, whose root is its most central domain
@@ -98,7 +98,7 @@ typedef struct domain_tree {
 // Deterministic. FEM_BAD_INPUT names sets that overlap, that are not in one piece, that have one element, or that touch
 // the others in fewer than three points; loops that shall be refused; bodies that do not hang together through faces.
 fem_status domain_decompose(domain_tree *tree, const fem_mesh *mesh, const domain_options *options);
-// The same from a label per element, 0 .. label_count-1, each used; method and count are not looked at. Names may be
+// The same from a label per element, 0 .. label_count-1; method and count are not looked at. Names may be
 // NULL. Labels are kept as sets are: refused where they cannot be domains, merged only as loops and feet say.
 fem_status domain_tree_from_labels(domain_tree *tree, const fem_mesh *mesh, const int *label, int label_count,
                                    const char *const *names, const domain_options *options);
