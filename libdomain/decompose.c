@@ -226,9 +226,9 @@ done:
 
 static fem_status check_options(const fem_mesh *mesh, const domain_options *o) {
     bool automatic = o->method == DOMAIN_GEODESIC || o->method == DOMAIN_METIS;
-    if (automatic && (o->count < 1 || o->count > mesh->element_count / 2))
-        return fem_fail(FEM_BAD_INPUT, "domains.count is %d, expected 1 to %d, half of the elements", o->count,
-                        mesh->element_count / 2);
+    int  most = mesh->element_count > 1 ? mesh->element_count / 2 : 1;
+    if (automatic && (o->count < 1 || o->count > most))
+        return fem_fail(FEM_BAD_INPUT, "domains.count is %d, expected 1 to %d, half of the elements", o->count, most);
     if (o->fixed_count < 0 || (o->fixed_count > 0 && !o->fixed))
         return fem_fail(FEM_BAD_INPUT, "domains.fixed_count is %d, expected >= 0 and as many vertices", o->fixed_count);
     return FEM_OK;

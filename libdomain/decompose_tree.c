@@ -202,7 +202,7 @@ static fem_status find_hinges(const domain_tree *tree, const writer *w, hinge **
             (*hinges)[(*count)++] = (hinge){tree->vertex_owner[v], top, v};
         }
     }
-    qsort(*hinges, *count, sizeof **hinges, compare_hinges);
+    if (*count > 0) qsort(*hinges, *count, sizeof **hinges, compare_hinges);
 done:
     fem_free(forest), fem_free(seen), fem_free(start), fem_free(list);
     return status;

@@ -350,6 +350,11 @@ static void test_count(void **state) {
         o.count = 2, o.fixed_count = 1, o.fixed = (int[]){20};
         assert_fails(domain_decompose(&tree, &mesh, &o), FEM_BAD_INPUT, "held vertex 20 is outside 0..19");
     }
+    fem_mesh_destroy(&mesh);
+    mesh = box(FEM_H8, 1, 1, 1, 1, 1, 1); // one element is one domain
+    domain_options single = options_of(&mesh, DOMAIN_METIS, 1, "x0");
+    assert_ok(domain_decompose(&tree, &mesh, &single));
+    examine(&mesh, &tree);
     domain_tree_destroy(&tree);
     fem_mesh_destroy(&mesh);
 }
