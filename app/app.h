@@ -22,6 +22,7 @@ typedef struct app_command {
 extern const app_command command_run, command_check, command_precompute; // scenes
 extern const app_command command_info, command_convert;                  // meshes
 extern const app_command command_modes, command_evaluate;                // the gauges of the numerics
+extern const app_command command_decompose;
 
 // ---- options ----------------------------------------------------------------------------------------------------
 
@@ -84,6 +85,12 @@ fem_status app_material_apply(fem_mesh *mesh, const char *path, bool needs_densi
                               const app_material_options *options);
 // Did the file say what the body is made of?
 bool app_mesh_has_material(const fem_mesh *mesh);
+
+// ---- held vertices (fixed_option.c) -----------------------------------------------------------------------------
+
+// --fix: the vertices in a file, numbered as the mesh file does, or of the vertex set behind "set:"; 0-based,
+// allocated.
+fem_status app_fixed_read(const fem_mesh *mesh, const char *fix, int **items, int *count);
 
 // ---- messages (standard error) ----------------------------------------------------------------------------------
 

@@ -110,17 +110,9 @@ int modes_settings_recipe(const modes_settings *s, modes_recipe *recipe) {
 // ---- what is read from files ---------------------------------------------------------------------------------------
 
 fem_status modes_read_fixed(const fem_mesh *mesh, const char *fix, unsigned char *fixed) {
-    fem_status status = FEM_OK;
     int       *items = NULL, count = 0;
-    if (strncmp(fix, "set:", 4) == 0) {
-        const fem_set *set = fem_mesh_vertex_set(mesh, fix + 4);
-        if (!set) return fem_fail(FEM_BAD_INPUT, "--fix: the mesh has no vertex set \"%s\"", fix + 4);
-        for (int i = 0; i < set->count; i++) memset(fixed + 3 * (size_t)set->items[i], 1, 3);
-        return FEM_OK;
-    }
-    FEM_TRY(fem_vertex_list_read(&items, &count, fix, mesh->file_base, mesh->vertex_count));
+    fem_status status = app_fixed_read(mesh, fix, &items, &count);
     for (int i = 0; i < count; i++) memset(fixed + 3 * (size_t)items[i], 1, 3);
-done:
     fem_free(items);
     return status;
 }

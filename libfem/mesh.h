@@ -182,6 +182,10 @@ fem_status fem_mesh_split_hexahedra(fem_mesh *mesh, const fem_mesh *hexahedra);
 // arrays are allocated. A face of three elements is an error, here and in the element graph.
 fem_status fem_mesh_surface(const fem_mesh *mesh, int *triangle_count, int **triangles, int **element);
 
+// Faces that two elements share: elements 2 f and 2 f + 1 (ascending) and the 3 (T4) or 4 (H8) vertices of face f, seen
+// counter-clockwise from outside the first; in the order of the first elements. The arrays are allocated.
+fem_status fem_mesh_inner_faces(const fem_mesh *mesh, int *face_count, int **elements, int **vertices);
+
 // Vertices that share an element, compressed: neighbours of v are adjacent[start[v]] .. adjacent[start[v+1]-1],
 // ascending.
 fem_status fem_mesh_vertex_graph(const fem_mesh *mesh, int **start, int **adjacent);

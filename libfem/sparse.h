@@ -56,4 +56,9 @@ fem_status fem_factor_hold(int n, int r, const double *R, unsigned char *fixed);
 // order[k] is the vertex eliminated k-th.
 fem_status fem_graph_order(int n, const int *start, const int *adjacent, int *order);
 
+// Cuts a symmetric graph into `parts` parts of about equal size with few edges between them (METIS k-way): part[v] is
+// 0 .. parts - 1. A graph of several components is cut component by component, each into its share of the parts; when
+// there are more components than parts, whole components share a part. A part may stay empty where parts are small.
+fem_status fem_graph_partition(int n, const int *start, const int *adjacent, int parts, int *part);
+
 #endif

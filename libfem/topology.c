@@ -142,6 +142,34 @@ done:
     return status;
 }
 
+fem_status fem_mesh_inner_faces(const fem_mesh *mesh, int *face_count, int **elements, int **vertices) {
+    fem_status status = FEM_OK;
+    int       *partner = NULL, *pairs = NULL, *corners = NULL;
+    int        faces = faces_of(mesh->type), width = face_width(mesh->type), count = 0;
+    FEM_TRY(match_faces(mesh, &partner));
+    int total = mesh->element_count * faces; // match_faces checked that it fits
+    for (int i = 0; i < total; i++) count += partner[i] > i;
+    pairs = fem_alloc((size_t)count, 2 * sizeof *pairs);
+    corners = fem_alloc((size_t)count, (size_t)width * sizeof *corners);
+    if (!pairs || !corners) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for the %d inner faces of %d elements", count, mesh->element_count);
+        goto done;
+    }
+    int f = 0;
+    for (int i = 0; i < total; i++) {
+        if (partner[i] <= i) continue;
+        pairs[2 * (size_t)f] = i / faces, pairs[2 * (size_t)f + 1] = partner[i] / faces;
+        face_vertices(mesh, i, corners + (size_t)f * (size_t)width);
+        f++;
+    }
+    *face_count = count;
+    *elements = pairs, pairs = NULL;
+    *vertices = corners, corners = NULL;
+done:
+    fem_free(partner), fem_free(pairs), fem_free(corners);
+    return status;
+}
+
 // ---- graphs ----------------------------------------------------------------------------------------------------
 
 fem_status fem_mesh_element_graph(const fem_mesh *mesh, int **start_out, int **adjacent_out) {

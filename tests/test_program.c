@@ -87,7 +87,7 @@ static int length(const cJSON *object, const char *key) {
 // Without arguments the program says how it is used and fails; asked for help or its version, it succeeds.
 static void test_help(void **state) {
     (void)state;
-    static const char *const commands[] = {"run", "check", "info", "convert", "modes", "evaluate"};
+    static const char *const commands[] = {"run", "check", "info", "convert", "modes", "evaluate", "decompose"};
     assert_int_equal(limber("%s", ""), 2);
     assert_says(result.err, "Usage: limber");
     assert_int_equal(limber("--help"), 0);
@@ -113,6 +113,12 @@ static void test_usage_mistakes(void **state) {
     static const char *const mistakes[][2] = {
         {"modse x.veg", "unknown command \"modse\" (did you mean \"modes\"?)"},
         {"frobnicate", "unknown command \"frobnicate\""},
+        {"decompose x.veg", "--domains N is needed"},
+        {"decompose x.veg --domains 4 --method metsi", "expected geodesic, metis, regions or sets"},
+        {"decompose x.veg --domains 4 --loops spring", "expected merge, springs or refuse"},
+        {"decompose x.veg --domains 4 --feet free", "expected merge or springs"},
+        {"decompose x.veg --domains 4 --method sets", "--domains has no use with --method sets"},
+        {"decompose x.veg --domains 4 -o x.png", "ends in .vtu"},
         {"modes x.veg --cuont 3", "unknown option \"--cuont\" (did you mean \"--count\"?)"},
         {"modes x.veg --count", "--count needs a value"},
         {"modes x.veg --count --json", "--count needs a value"},
@@ -148,6 +154,7 @@ static void test_bad_files(void **state) {
     static const char *const commands[][2] = {{"info", "--json"},
                                               {"modes", "--count 1 --json"},
                                               {"evaluate", "-u sin:1 --json"},
+                                              {"decompose", "--domains 2 --json"},
                                               {"convert", "/dev/null/x.veg"}};
     int                      count = sizeof commands / sizeof *commands;
     char                     absent[512], bad[512], line[600];
@@ -557,6 +564,54 @@ static void test_interrupt(void **state) {
     assert_true(frames >= 1);
 }
 
+// decompose: the tree as JSON and as text, the domains as fields of a .vtu, a loop refused with the file's name in
+// front
+static void test_decompose(void **state) {
+    (void)state;
+    fem_mesh  bar = {0}, back = {0};
+    char      path[512], out[512];
+    const int cells[3] = {12, 1, 1}, list[3] = {0, 1, 2};
+    assert_ok(fem_generate_box(&bar, FEM_H8, (double[]){0, 0, 0}, (double[]){12, 1, 1}, cells));
+    assert_ok(fem_mesh_add_element_set(&bar, "end", 3, list));
+    snprintf(path, sizeof path, "%s", test_temporary("bar.vtu"));
+    snprintf(out, sizeof out, "%s", test_temporary("domains.vtu"));
+    assert_ok(fem_mesh_write(&bar, path));
+    assert_int_equal(limber("decompose '%s' --domains 4 --fix set:x0 -o '%s' --json", path, out), 0);
+    cJSON       *json = parse_output();
+    const cJSON *tree = cJSON_GetObjectItemCaseSensitive(json, "tree");
+    assert_int_equal(cJSON_GetObjectItemCaseSensitive(json, "domains")->valueint, 4);
+    assert_int_equal(cJSON_GetObjectItemCaseSensitive(json, "depth")->valueint, 3);
+    assert_int_equal(cJSON_GetArraySize(tree), 4);
+    for (int i = 0; i < 4; i++) {
+        const cJSON *domain = cJSON_GetArrayItem(tree, i);
+        assert_int_equal(cJSON_GetObjectItemCaseSensitive(domain, "parent")->valueint, i - 1);
+        assert_int_equal(cJSON_GetObjectItemCaseSensitive(domain, "elements")->valueint, 3);
+        assert_true(fabs(cJSON_GetObjectItemCaseSensitive(domain, "interface_area")->valuedouble - (i > 0)) < 1e-12);
+    }
+    cJSON_Delete(json);
+    assert_ok(fem_mesh_read(&back, out));
+    assert_int_equal(back.element_count, 12);
+    char  *text = NULL;
+    size_t size;
+    assert_ok(fem_file_read(&text, &size, out));
+    const char *const fields[] = {"domain", "level", "parent", "owner", "interface"};
+    for (int i = 0; i < 5; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "Name=\"%s\"", fields[i]);
+        assert_says(text, name);
+    }
+    fem_free(text);
+    assert_int_equal(limber("decompose '%s' --method sets", path), 0);
+    assert_says(result.out, "2 domains, 1 level below the root");
+    assert_says(result.out, "  rest\n");
+    assert_says(result.out, "  end\n");
+    assert_int_equal(limber("decompose '%s' --domains 7", path), 2);
+    assert_says(result.err, "bar.vtu: domains.count is 7, expected 1 to 6");
+    assert_int_equal(limber("decompose '%s' --domains 4 --fix set:xx", path), 2);
+    assert_says(result.err, "the mesh has no vertex set \"xx\"");
+    fem_mesh_destroy(&bar), fem_mesh_destroy(&back);
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
@@ -565,9 +620,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_evaluate),      cmocka_unit_test(test_evaluate_mistakes),
         cmocka_unit_test(test_own_materials), cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_affinity),      cmocka_unit_test(test_modes),
-        cmocka_unit_test(test_convert),       cmocka_unit_test(test_json_is_valid),
-        cmocka_unit_test(test_same_numbers),  cmocka_unit_test(test_static_scene),
-        cmocka_unit_test(test_interrupt),
+        cmocka_unit_test(test_decompose),     cmocka_unit_test(test_convert),
+        cmocka_unit_test(test_json_is_valid), cmocka_unit_test(test_same_numbers),
+        cmocka_unit_test(test_static_scene),  cmocka_unit_test(test_interrupt),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
