@@ -293,26 +293,22 @@ static fem_status reduced_stiffness(krylov *k, int first, int columns, const dou
     return tall_inner(k->basis.n, k->basis.r, columns, k->basis.U, KU, reduced + (size_t)first * (size_t)k->basis.r);
 }
 
-static fem_status rayleigh_quotients(krylov *k, int first, int columns, const double *KU, void *context) {
-    double *rayleigh = context;
+// Without a Ritz step omega^2 is the Rayleigh quotient. MU is n x MODES_PANEL, or NULL when no residuals are wanted.
+static fem_status measure(krylov *k, int first, int columns, const double *KU, void *context) {
+    double *MU = context;
     size_t  n = (size_t)k->basis.n;
-    for (int c = 0; c < columns; c++)
-        rayleigh[first + c] = dense_dot(k->basis.n, k->basis.U + (size_t)(first + c) * n, KU + (size_t)c * n);
-    return FEM_OK;
-}
-
-static fem_status residuals(krylov *k, int first, int columns, const double *KU, void *context) {
-    double *MU = context; // n x MODES_PANEL
-    size_t  n = (size_t)k->basis.n;
-    modes_mass_multiply(&k->mass, columns, k->basis.U + (size_t)first * n, MU);
+    if (MU) modes_mass_multiply(&k->mass, columns, k->basis.U + (size_t)first * n, MU);
     for (size_t c = 0; c < (size_t)columns; c++) {
-        double square = 0, whole = 0, omega2 = k->basis.omega2[(size_t)first + c];
-        for (size_t i = 0; i < n; i++) {
+        size_t j = (size_t)first + c;
+        double square = 0, whole = 0;
+        if (!k->options->ritz)
+            k->basis.omega2[j] = k->report.rayleigh[j] = dense_dot(k->basis.n, k->basis.U + j * n, KU + c * n);
+        for (size_t i = 0; MU && i < n; i++) {
             if (k->inverse->fixed[i]) continue; // reactions
-            double force = KU[c * n + i], d = force - omega2 * MU[c * n + i];
+            double force = KU[c * n + i], d = force - k->basis.omega2[j] * MU[c * n + i];
             square += d * d, whole += force * force;
         }
-        k->report.residuals[(size_t)first + c] = whole > 0 ? sqrt(square / whole) : 0;
+        k->report.residuals[j] = whole > 0 ? sqrt(square / whole) : 0;
     }
     return FEM_OK;
 }
@@ -334,7 +330,6 @@ done:
 
 static fem_status finish(krylov *k, bool with_residuals) {
     fem_status status = FEM_OK;
-    int        r = k->basis.r;
     double     begin = fem_seconds(), *MU = NULL;
     double     before = k->orthogonaliser->report.seconds;
     FEM_TRY(modes_orthogonaliser_finish(k->orthogonaliser, &k->report.orthogonalise));
@@ -345,18 +340,15 @@ static fem_status finish(krylov *k, bool with_residuals) {
         double begin_ritz = fem_seconds();
         FEM_TRY(ritz(k));
         k->report.seconds_ritz = fem_seconds() - begin_ritz;
-    } else {
-        FEM_TRY(for_stiffness(k, rayleigh_quotients, k->report.rayleigh));
-        memcpy(k->basis.omega2, k->report.rayleigh, (size_t)r * sizeof *k->report.rayleigh);
     }
     if (with_residuals) {
-        MU = fem_alloc((size_t)k->basis.n * MODES_PANEL, sizeof *MU);
+        MU = fem_alloc((size_t)k->basis.n * (size_t)smaller(k->basis.r, MODES_PANEL), sizeof *MU);
         if (!MU) {
-            status = fem_fail(FEM_NO_MEMORY, "no memory for the residuals of %d modes", r);
+            status = fem_fail(FEM_NO_MEMORY, "no memory for the residuals of %d modes", k->basis.r);
             goto done;
         }
-        FEM_TRY(for_stiffness(k, residuals, MU));
     }
+    if (with_residuals || !k->options->ritz) FEM_TRY(for_stiffness(k, measure, MU));
     k->report.seconds_report =
         fem_seconds() - begin - k->report.seconds_ritz - (k->report.orthogonalise.seconds - before);
 done:

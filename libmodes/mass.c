@@ -80,7 +80,9 @@ static void multiply_task(void *context, int index, int worker) {
     int c = 0;
     for (; c + 4 <= w->columns; c += 4)
         multiply_rows(w->mass, 4, n, begin, end, w->X + (size_t)c * n, w->Y + (size_t)c * n);
-    for (; c < w->columns; c++) multiply_rows(w->mass, 1, n, begin, end, w->X + (size_t)c * n, w->Y + (size_t)c * n);
+    for (; c + 2 <= w->columns; c += 2)
+        multiply_rows(w->mass, 2, n, begin, end, w->X + (size_t)c * n, w->Y + (size_t)c * n);
+    if (c < w->columns) multiply_rows(w->mass, 1, n, begin, end, w->X + (size_t)c * n, w->Y + (size_t)c * n);
 }
 
 void modes_mass_multiply(const modes_mass *mass, int columns, const double *X, double *Y) {

@@ -99,8 +99,8 @@ void modes_close_gap(int n, int behind, double *X) {
 // ---- two-pass block Gram-Schmidt -----------------------------------------------------------------------------------
 
 typedef struct panel {
-    int     b; // columns
-    double *C; // count x b
+    int     remaining, b; // columns still to be decided, and those of them that are in the panel
+    double *C;            // count x b
     double  G[MODES_PANEL * MODES_PANEL], T[MODES_PANEL * MODES_PANEL];
     double  before[MODES_PANEL]; // squared mass norms that the columns came with; negative: not known yet
 } panel;
@@ -125,24 +125,50 @@ done:
     return status;
 }
 
-// Takes as many of the `remaining` columns as can be decided together; *taken of them are kept or, when it is 0, the
-// first is dropped.
-static fem_status take_panel(modes_orthogonaliser *o, panel *p, int *taken) {
+// Drops the columns of which subtraction left too little, from X, Y and G, and closes the gaps.
+static void drop_dependent(modes_orthogonaliser *o, panel *p) {
+    size_t  n = (size_t)o->n;
+    double *X = o->U + (size_t)o->count * n, *Y = o->MU + (size_t)o->count * n;
+    int     kept[MODES_PANEL], m = 0, b = p->b;
+    for (int j = 0; j < b; j++) {
+        if (!(p->G[j * b + j] > o->options.dependence * o->options.dependence * p->before[j])) continue;
+        if (m < j) {
+            memcpy(X + (size_t)m * n, X + (size_t)j * n, n * sizeof *X);
+            memcpy(Y + (size_t)m * n, Y + (size_t)j * n, n * sizeof *Y);
+            p->before[m] = p->before[j];
+        }
+        kept[m++] = j;
+    }
+    if (m == b) return;
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < m; j++) p->G[i * m + j] = p->G[kept[i] * b + kept[j]]; // never ahead of what is read
+    memmove(X + (size_t)m * n, X + (size_t)b * n, (size_t)(p->remaining - b) * n * sizeof *X);
+    for (int j = m; j < MODES_PANEL; j++) p->before[j] = -1;
+    p->remaining -= b - m;
+    p->b = m;
+}
+
+// Keeps as many of the remaining columns as can be decided together, and drops those that depend on U.
+static fem_status take_panel(modes_orthogonaliser *o, panel *p) {
     fem_status   status = FEM_OK;
-    double      *X = o->U + (size_t)o->count * (size_t)o->n, *Y = o->MU + (size_t)o->count * (size_t)o->n;
+    size_t       n = (size_t)o->n;
+    double      *X = o->U + (size_t)o->count * n, *Y = o->MU + (size_t)o->count * n;
     const double eaten = 1e-12; // of a diagonal entry, left in its pivot: cancellation to four digits
-    *taken = 0;
+    p->b = p->remaining < MODES_PANEL ? p->remaining : MODES_PANEL;
     for (int pass = 0; pass < o->options.passes; pass++) {
-        FEM_TRY(project(o, p));
         double least[MODES_PANEL];
+        FEM_TRY(project(o, p));
+        if (pass == 0) drop_dependent(o, p);
+        if (p->b == 0) goto done;
         for (int j = 0; j < p->b; j++)
             least[j] = pass == 0 ? o->options.dependence * o->options.dependence * p->before[j] : 0;
         p->b = tall_cholesky_inverse(p->b, p->G, eaten, least, p->T);
-        if (p->b == 0) goto done; // the first pivot is what subtraction left of a column: it can be trusted
         FEM_TRY(tall_right(o->n, p->b, p->b, p->T, X));
         FEM_TRY(tall_right(o->n, p->b, p->b, p->T, Y));
     }
-    *taken = p->b;
+    o->count += p->b;
+    p->remaining -= p->b;
+    for (int j = 0; j < MODES_PANEL; j++) p->before[j] = j + p->b < MODES_PANEL ? p->before[j + p->b] : -1;
 done:
     return status;
 }
@@ -155,15 +181,9 @@ static fem_status block_add(modes_orthogonaliser *o, int columns) {
         status = fem_fail(FEM_NO_MEMORY, "no memory to orthogonalise %d columns", columns);
         goto done;
     }
+    p->remaining = columns;
     for (int j = 0; j < MODES_PANEL; j++) p->before[j] = -1;
-    for (int remaining = columns, taken; remaining > 0;) {
-        p->b = remaining < MODES_PANEL ? remaining : MODES_PANEL;
-        FEM_TRY(take_panel(o, p, &taken));
-        int gone = taken > 0 ? taken : 1;
-        if (taken == 0) modes_close_gap(o->n, remaining - 1, o->U + (size_t)o->count * (size_t)o->n);
-        for (int j = 0; j < MODES_PANEL; j++) p->before[j] = j + gone < MODES_PANEL ? p->before[j + gone] : -1;
-        o->count += taken, remaining -= gone;
-    }
+    while (p->remaining > 0) FEM_TRY(take_panel(o, p));
 done:
     if (p) fem_free(p->C);
     fem_free(p);
