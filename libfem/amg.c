@@ -232,12 +232,12 @@ static fem_status step(fem_amg *amg, lane lanes[LANES]) {
     return FEM_OK;
 }
 
-static fem_status solve_block(fem_amg *amg, int first, int columns, const double *B, double *X) {
-    fem_status status = FEM_OK;
+static fem_status solve_block(fem_amg *amg, int columns, const double *B, double *X) {
     lane       lanes[LANES];
     int        steps = 0, open = 0;
-    size_t     offset = 3 * (size_t)amg->n * (size_t)first;
-    FEM_TRY(load_columns(amg, columns, B + offset, lanes));
+    double     error = 0;
+    fem_status status = load_columns(amg, columns, B, lanes);
+    if (status != FEM_OK) return status;
     for (;; steps++) {
         open = 0;
         for (int c = 0; c < LANES; c++) {
@@ -245,19 +245,19 @@ static fem_status solve_block(fem_amg *amg, int first, int columns, const double
             if (!lanes[c].done) open++;
         }
         if (open == 0 || steps == amg->options.max_iterations) break;
-        FEM_TRY(step(amg, lanes));
+        status = step(amg, lanes);
+        if (status != FEM_OK) break;
     }
-    double error = 0;
+    if (status != FEM_OK && status != FEM_NO_CONVERGENCE) return status;
     for (int c = 0; c < LANES; c++) error = fmax(error, lanes[c].error);
     amg->report.iterations = steps > amg->report.iterations ? steps : amg->report.iterations;
     amg->report.error = fmax(error, amg->report.error);
-    store_columns(amg, columns, lanes, X + offset);
-    if (open > 0)
+    store_columns(amg, columns, lanes, X);
+    if (status == FEM_OK && open > 0)
         status = fem_fail(FEM_NO_CONVERGENCE,
                           "multigrid: the error of %d of %d solutions is still %.1e after %d iterations, above the "
                           "tolerance of %.1e; more iterations, a larger tolerance or a factorisation would do",
                           open, columns, error, steps, amg->options.tolerance);
-done:
     return status;
 }
 
@@ -265,8 +265,10 @@ fem_status fem_amg_solve(fem_amg *amg, int columns, const double *B, double *X) 
     fem_status status = FEM_OK;
     double     begin = fem_seconds();
     amg->report.iterations = 0, amg->report.error = 0;
-    for (int first = 0; first < columns; first += LANES)
-        FEM_TRY(solve_block(amg, first, columns - first < LANES ? columns - first : LANES, B, X));
+    for (int first = 0; first < columns; first += LANES) {
+        size_t offset = 3 * (size_t)amg->n * (size_t)first;
+        FEM_TRY(solve_block(amg, columns - first < LANES ? columns - first : LANES, B + offset, X + offset));
+    }
 done:
     amg->report.seconds_solve = fem_seconds() - begin;
     return status;
@@ -365,7 +367,9 @@ static fem_status make_coarsest(fem_amg *amg, amg_problem *p) {
     FEM_TRY(coarse_null(amg, p));
     if (memchr(p->fixed, 0, 3 * (size_t)p->A.n)) { // otherwise all that is left is the null space
         FEM_TRY(fem_factor_create(&amg->factor, &p->A, p->fixed));
-        FEM_TRY(fem_factor_factorise(amg->factor, &p->A));
+        status = fem_factor_factorise(amg->factor, &p->A);
+        if (status == FEM_INDEFINITE) // the message names an aggregate as a vertex
+            fem_fail(status, "multigrid: the matrix is not positive definite, or has a null space that was not given");
     }
 done:
     return status;

@@ -250,6 +250,45 @@ static void test_levels(void **state) {
     free_sample(&s);
 }
 
+// Rigid motions do not creep into the solution of a free thin plate, however far it is iterated: a tolerance of 1e-10
+// is reached, and what was asked less is as near to that as it says. (The factor is no judge here: rounding leaves
+// 1e-8.)
+static void test_free_thin_plate(void **state) {
+    (void)state;
+    enum { COLUMNS = 4 };
+    sample s;
+    make_box(&s, FEM_T4, 40, 40, 1, 0.1);
+    modes_problem problem = view(&s);
+    size_t        size = COLUMNS * (size_t)s.n;
+    double       *X[2], tolerances[2] = {1e-10, 1e-7}, plain;
+    for (int i = 0; i < 2; i++) {
+        modes_inverse        *inverse = NULL;
+        modes_inverse_options options = modes_inverse_default_options();
+        options.method = MODES_INVERSE_AMG, options.tolerance = tolerances[i];
+        X[i] = smooth_loads(&s, COLUMNS);
+        assert_ok(modes_inverse_create_with(&inverse, &problem, &options));
+        assert_ok(modes_inverse_solve(inverse, COLUMNS, X[i], X[i]));
+        printf("  to %.0e: %d iterations\n", tolerances[i], modes_inverse_get_report(inverse).iterations);
+        assert_true(modes_inverse_get_report(inverse).iterations < 35);
+        modes_inverse_destroy(inverse);
+    }
+    double error = energy_error(&s, COLUMNS, X[1], X[0], &plain);
+    printf("  the second differs from the first by %.1e\n", error);
+    assert_true(error < 3e-7);
+    double *copy = fem_copy(X[0], size, sizeof *copy), *R = NULL, *MR;
+    int     rigid = 0;
+    assert_ok(modes_rigid(&problem, &R, &rigid));
+    MR = fem_alloc(6 * (size_t)s.n, sizeof *MR);
+    fem_sparse_multiply(&s.M, 6, R, MR);
+    fem_sparse_multiply(&s.M, 1, X[0], copy);
+    double norm = sqrt(dense_dot(s.n, X[0], copy)), most = 0;
+    for (int j = 0; j < rigid; j++) most = fmax(most, fabs(dense_dot(s.n, MR + (size_t)j * (size_t)s.n, X[0])) / norm);
+    printf("  rigid part %.1e\n", most);
+    assert_true(rigid == 6 && most < 1e-12);
+    fem_free(copy), fem_free(R), fem_free(MR), fem_free(X[0]), fem_free(X[1]);
+    free_sample(&s);
+}
+
 // a body in two pieces, one of them a single tetrahedron, and a vertex without element
 static void test_pieces(void **state) {
     (void)state;
@@ -354,9 +393,8 @@ static void test_refusals(void **state) {
     make_branching(&s, FEM_T4, 0.14, 1);
     double *B = smooth_loads(&s, 2), *X = fem_calloc(2 * (size_t)s.n, sizeof *X);
     // not held, and its null space not given
-    fem_status status = fem_amg_create(&amg, &s.K, s.mesh.vertices, s.fixed, 0, NULL, &options);
-    printf("  %s\n", fem_message());
-    assert_int_equal(status, FEM_INDEFINITE);
+    assert_fails(fem_amg_create(&amg, &s.K, s.mesh.vertices, s.fixed, 0, NULL, &options), FEM_INDEFINITE,
+                 "a null space that was not given");
     hold(&s, "z0");
     options.max_iterations = 2;
     assert_ok(fem_amg_create(&amg, &s.K, s.mesh.vertices, s.fixed, 0, NULL, &options));
@@ -450,11 +488,17 @@ static void test_allocation_failure(void **state) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_against_factor), cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_shapes),         cmocka_unit_test(test_levels),
-        cmocka_unit_test(test_pieces),         cmocka_unit_test(test_threads_lanes_widths),
-        cmocka_unit_test(test_loads),          cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_automatic),      cmocka_unit_test(test_allocation_failure),
+        cmocka_unit_test(test_against_factor),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_free_thin_plate),
+        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_threads_lanes_widths),
+        cmocka_unit_test(test_loads),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_automatic),
+        cmocka_unit_test(test_allocation_failure),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
