@@ -136,16 +136,34 @@ enum { MI = 8, MV = 3 };
 enum { MI = 6, MV = 1 };
 #endif
 
-static inline void micro_tile(int rows, const double *x, const double *y, double *G) {
+// `wide` vectors of columns, 1 .. MV
+static inline __attribute__((always_inline)) void micro_tile(int wide, int rows, const double *x, const double *y,
+                                                             double *G) {
     real sum[MI][MV];
-    UNROLL for (int i = 0; i < MI; i++) UNROLL for (int v = 0; v < MV; v++) sum[i][v] = load(G + i * GRAM_TILE + 8 * v);
+    UNROLL for (int i = 0; i < MI; i++) UNROLL for (int v = 0; v < wide; v++) sum[i][v] =
+        load(G + i * GRAM_TILE + 8 * v);
     do {
         real z[MV];
-        UNROLL for (int v = 0; v < MV; v++) z[v] = load(y + 8 * v);
-        UNROLL for (int i = 0; i < MI; i++) UNROLL for (int v = 0; v < MV; v++) sum[i][v] += x[i] * z[v];
+        UNROLL for (int v = 0; v < wide; v++) z[v] = load(y + 8 * v);
+        UNROLL for (int i = 0; i < MI; i++) UNROLL for (int v = 0; v < wide; v++) sum[i][v] += x[i] * z[v];
         x += GRAM_PANEL, y += GRAM_PANEL;
     } while (--rows > 0);
-    UNROLL for (int i = 0; i < MI; i++) UNROLL for (int v = 0; v < MV; v++) store(G + i * GRAM_TILE + 8 * v, sum[i][v]);
+    UNROLL for (int i = 0; i < MI; i++) UNROLL for (int v = 0; v < wide; v++)
+        store(G + i * GRAM_TILE + 8 * v, sum[i][v]);
+}
+
+// One panel times another; of a panel times itself only what is not left of the diagonal.
+static void panel_product(const gram_block *b, const double *x, const double *y, double *G) {
+    for (int i = 0; i < GRAM_PANEL; i += MI)
+        for (int j = x == y ? i / 8 * 8 : 0; j < GRAM_PANEL; j += 8 * MV) {
+            double *g = G + i * GRAM_TILE + j;
+            if (MV >= 3 && GRAM_PANEL - j == 24)
+                micro_tile(3, b->points, x + i, y + j, g);
+            else if (MV >= 2 && GRAM_PANEL - j == 16)
+                micro_tile(2, b->points, x + i, y + j, g);
+            else
+                micro_tile(1, b->points, x + i, y + j, g);
+        }
 }
 
 // Kinds of rows are the outer loop: what a tile needs of one kind (8 panels, 150 kB) stays in the second cache and is
@@ -157,9 +175,6 @@ void JOIN(cubature_gram_tile, SIMD_SUFFIX)(const gram_block *b, int first, int c
             for (int J = s == t ? I : t * TILE_PANELS; J < (t + 1) * TILE_PANELS && J < b->panels; J++) {
                 const double *x = b->Z + (size_t)I * panel + (size_t)row * part;
                 const double *y = b->Z + (size_t)J * panel + (size_t)row * part;
-                double       *g = G + ((I % TILE_PANELS) * GRAM_TILE + J % TILE_PANELS) * GRAM_PANEL;
-                for (int i = 0; i < GRAM_PANEL; i += MI)
-                    for (int j = 0; j < GRAM_PANEL; j += 8 * MV)
-                        micro_tile(b->points, x + i, y + j, g + i * GRAM_TILE + j);
+                panel_product(b, x, y, G + ((I % TILE_PANELS) * GRAM_TILE + J % TILE_PANELS) * GRAM_PANEL);
             }
 }

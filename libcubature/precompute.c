@@ -18,7 +18,12 @@
 
 #include <string.h>
 
-enum { BLOCK_POINTS = 64 }; // integration points of a block: 96 T4, 12 or 3 H8
+// Integration points of a block: fewer for many columns, since Z should stay in the second cache, but enough to share
+// among threads and to hold the points of an H8.
+static int block_points(int panels) {
+    int points = 640 / panels / 32 * 32;
+    return points < 64 ? 64 : points > 256 ? 256 : points;
+}
 
 // ---- what a set sums -----------------------------------------------------------------------------------------------
 
@@ -119,9 +124,9 @@ static void tile_task(void *context, int index, int worker) {
 }
 
 static void run_block(precomputation *c, int elements) {
-    for (int p = elements * c->points_per_element; p < BLOCK_POINTS; p++) c->block.root[p] = 0; // unused points
+    for (int p = elements * c->points_per_element; p < c->block.points; p++) c->block.root[p] = 0; // unused points
     fem_parallel_for(elements, element_task, c);
-    fem_parallel_for(BLOCK_POINTS / 8, gradients_task, c);
+    fem_parallel_for(c->block.points / 8, gradients_task, c);
     fem_parallel_for(c->block.panels, panel_task, c);
     fem_parallel_for((int)tile_count(c), tile_task, c);
 }
@@ -171,7 +176,7 @@ static fem_status run_group(precomputation *c, cubature_polynomial *p, int group
     c->block.rows = isotropic ? isotropic_rows : orthotropic_rows;
     c->block.row_count = isotropic ? 7 : 9;
     memset(c->G, 0, (size_t)c->sets * tile_count(c) * (GRAM_TILE * GRAM_TILE) * sizeof *c->G);
-    int most = BLOCK_POINTS / c->points_per_element, end = c->start[group + 1];
+    int most = c->block.points / c->points_per_element, end = c->start[group + 1];
     for (int begin = c->start[group], count; begin < end; begin += count) {
         count = end - begin < most ? end - begin : most;
         c->block_elements = c->element + begin;
@@ -278,7 +283,7 @@ static fem_status check_memory(const precomputation *c, int sets, int most_sets,
     double r = c->r, coefficients = (r + 1) * (r + 2) * (r + 3) * (r + 4) / 24;
     double columns = (double)c->tiles * GRAM_TILE;
     double bytes = 8 * (coefficients * (sets + 1) + most_sets * columns * (columns + GRAM_TILE) / 2 +
-                        BLOCK_POINTS * (MOST_ROWS * columns + 9 * r) + 3.0 * c->mesh->vertex_count * r);
+                        c->block.points * (MOST_ROWS * columns + 9 * r) + 3.0 * c->mesh->vertex_count * r);
     if (bytes > (double)limit)
         return fem_fail(FEM_NO_MEMORY,
                         "the force polynomial of %d modes needs %.3g GB (%d sets of coefficients), the limit is %.3g "
@@ -336,15 +341,15 @@ static void transpose_basis(precomputation *c, int n, const double *U) {
 // Columns of Z: modes, then pairs (i <= j) at r + j (j + 1) / 2 + i, then nothing up to whole panels.
 static fem_status make_work(precomputation *c, int n, const double *U) {
     gram_block *b = &c->block;
-    size_t      columns = (size_t)b->panels * GRAM_PANEL;
+    size_t      columns = (size_t)b->panels * GRAM_PANEL, points = (size_t)b->points;
     c->columns = fem_alloc(columns, sizeof *c->columns);
     c->G = fem_alloc((size_t)c->sets * tile_count(c), GRAM_TILE * GRAM_TILE * sizeof *c->G);
     c->Ut = fem_calloc((size_t)n, (size_t)b->modes * sizeof *c->Ut);
-    b->vertices = fem_calloc(BLOCK_POINTS, 8 * sizeof *b->vertices);
-    b->g = fem_calloc(BLOCK_POINTS, 24 * sizeof *b->g);
-    b->root = fem_alloc(BLOCK_POINTS, sizeof *b->root);
-    b->H = fem_alloc((size_t)b->modes * 9, BLOCK_POINTS * sizeof *b->H);
-    b->Z = fem_alloc(columns, BLOCK_POINTS * MOST_ROWS * sizeof *b->Z);
+    b->vertices = fem_calloc(points, 8 * sizeof *b->vertices);
+    b->g = fem_calloc(points, 24 * sizeof *b->g);
+    b->root = fem_alloc(points, sizeof *b->root);
+    b->H = fem_alloc((size_t)b->modes * 9, points * sizeof *b->H);
+    b->Z = fem_alloc(columns, points * MOST_ROWS * sizeof *b->Z);
     if (!c->columns || !c->G || !c->Ut || !b->vertices || !b->g || !b->root || !b->H || !b->Z)
         return fem_fail(FEM_NO_MEMORY, "no memory for the Gram matrices of %d modes", c->r);
     strain_column *column = c->columns;
@@ -368,10 +373,10 @@ fem_status cubature_polynomial_create(cubature_polynomial *result, const fem_bod
     FEM_TRY(check_arguments(mesh, r, U));
     c.points_per_element = fem_body_points(body, 0, weight, g);
     c.kernels = cubature_choose_kernels();
-    c.block.points = BLOCK_POINTS;
     c.block.width = fem_element_vertices(mesh->type);
     c.block.modes = (r + 7) / 8 * 8;
     c.block.panels = (r + r * (r + 1) / 2 + GRAM_PANEL - 1) / GRAM_PANEL;
+    c.block.points = block_points(c.block.panels);
     c.tiles = (c.block.panels + TILE_PANELS - 1) / TILE_PANELS;
     FEM_TRY(make_groups(&c, &p, options));
     FEM_TRY(make_work(&c, 3 * mesh->vertex_count, U));
