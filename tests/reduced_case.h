@@ -44,11 +44,14 @@ static inline void plain_destroy(plain_forces *p) {
     fem_sparse_destroy(&p->K);
 }
 
-// A bar, held at x = 0 or free, with its lowest vibration modes.
+// A bar, held at x = 0 or free, with its lowest vibration modes; StVK by its polynomial, which is quick, others
+// plainly.
 typedef struct reduced_bar {
-    bar          b;
-    modes_basis  basis;
-    plain_forces plain;
+    bar                 b;
+    modes_basis         basis;
+    plain_forces        plain;
+    cubature_polynomial polynomial;
+    cubature_forces     forces;
 } reduced_bar;
 
 static inline void reduced_bar_create(reduced_bar *c, fem_element type, const double size[3], const int cells[3],
@@ -68,10 +71,16 @@ static inline void reduced_bar_create(reduced_bar *c, fem_element type, const do
     fem_sparse_destroy(&K);
     fem_sparse_destroy(&M);
     plain_create(&c->plain, c->b.body, count, c->basis.U);
+    c->forces = c->plain.forces;
+    if (material->kind != FEM_STVK) return;
+    cubature_polynomial_options polynomial_options = cubature_polynomial_default_options();
+    assert_ok(cubature_polynomial_create(&c->polynomial, c->b.body, count, c->basis.U, &polynomial_options, NULL));
+    c->forces = cubature_polynomial_forces(&c->polynomial);
 }
 
 static inline void reduced_bar_destroy(reduced_bar *c) {
     plain_destroy(&c->plain);
+    cubature_polynomial_destroy(&c->polynomial);
     modes_basis_destroy(&c->basis);
     bar_destroy(&c->b);
 }

@@ -13,7 +13,7 @@ static void fall_create(fall *f, int r, double young, const solver_contact_optio
     f->contact = make_contact(&f->b.samples, co);
     add(f->contact, ground);
     f->solver = NULL;
-    assert_ok(solver_free_create(&f->solver, &f->b.inertia, &f->b.c.plain.forces, o));
+    assert_ok(solver_free_create(&f->solver, &f->b.inertia, &f->b.c.forces, o));
     assert_ok(solver_free_set_gravity(f->solver, gravity));
     assert_ok(solver_free_set_contact(f->solver, f->contact));
 }
@@ -143,7 +143,7 @@ static double swinging_energy(const reduced_bar *c, const solver_samples *sample
     const double    centre[3] = {0.9, 0.1, -0.3}, half[3] = {0.2, 0.3, 0.29};
     add(contact, solver_box(centre, half));
     solver_reduced *solver = NULL;
-    assert_ok(solver_reduced_create(&solver, &c->plain.forces, NULL, &o));
+    assert_ok(solver_reduced_create(&solver, &c->forces, NULL, &o));
     assert_ok(solver_reduced_set_contact(solver, contact));
     double dq[8] = {c->basis.U[c->b.n - 1] > 0 ? -3.0 : 3.0}, highest = 0; // down
     assert_ok(solver_reduced_set_state(solver, 0, NULL, dq));
@@ -190,7 +190,7 @@ static void test_stiff_contact(void **unused) {
     o.integrator = SOLVER_NEWMARK, o.time_step = 2e-3;
     block_create(&b, FEM_H8, 1, 2, 1e6);
     solver_contact *contact = make_contact(&b.samples, &co);
-    assert_ok(solver_free_create(&solver, &b.inertia, &b.c.plain.forces, &o));
+    assert_ok(solver_free_create(&solver, &b.inertia, &b.c.forces, &o));
     assert_fails(solver_free_set_contact(solver, contact), FEM_BAD_INPUT, "Newmark's rule would gain energy");
     solver_free_destroy(solver);
     solver_contact_destroy(contact);
@@ -343,7 +343,7 @@ static void test_held_bar(void **unused) {
         if (variant == 1) o.newton_iterations = 40;
         if (variant == 2) o.integrator = SOLVER_CENTRAL_DIFFERENCES, o.time_step = h /= 4;
         solver_reduced *solver = NULL;
-        assert_ok(solver_reduced_create(&solver, &c.plain.forces, NULL, &o));
+        assert_ok(solver_reduced_create(&solver, &c.forces, NULL, &o));
         assert_ok(solver_reduced_set_contact(solver, contact));
         int    down = (int)(0.4 / h), rest = (int)(2 / h);
         double force = 0, tip = 0;

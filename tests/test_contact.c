@@ -383,7 +383,7 @@ static void test_failures(void **unused) {
     assert_fails(solver_free_set_contact(solver, contact), FEM_BAD_INPUT, "samples have 3 modes, the body 0");
     solver_free_destroy(solver);
     solver_inertia_destroy(&rigid);
-    assert_ok(solver_free_create(&solver, &b.inertia, &b.c.plain.forces, &so));
+    assert_ok(solver_free_create(&solver, &b.inertia, &b.c.forces, &so));
     assert_ok(solver_free_set_contact(solver, contact));
     assert_ok(solver_free_set_gravity(solver, gravity));
     for (int k = 0; k < 20; k++) {

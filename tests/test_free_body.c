@@ -134,7 +134,7 @@ static void test_conservation(void **unused) {
             solver_reduced_options o = solver_free_default_options();
             set_integrator(&o, variant);
             o.time_step = 1e-3 / (1 << k);
-            solver_free           *solver = make(&f.inertia, &f.c.plain.forces, &o);
+            solver_free           *solver = make(&f.inertia, &f.c.forces, &o);
             solver_motion_energies start, e;
             launch(solver, R);
             solver_free_energies(solver, &start);
@@ -183,7 +183,7 @@ static void test_orders(void **unused) {
             int steps = variant < 0 ? 6400 : (variant == 6 ? 800 : 200) << k;
             o.time_step = 0.2 / steps;
             const double gravity[3] = {0, 0, -9.81}, force[3] = {20, 10, 40}, torque[3] = {2, -1, 1};
-            solver_free *solver = make(&f.inertia, &f.c.plain.forces, &o);
+            solver_free *solver = make(&f.inertia, &f.c.forces, &o);
             launch(solver, R);
             assert_ok(solver_free_set_gravity(solver, gravity));
             assert_ok(solver_free_add_force(solver, f.c.b.mesh.vertices, load_rows, force));
@@ -279,7 +279,7 @@ static void test_full_space(void **unused) {
         solver_full           *full = NULL;
         full_options.time_step = time / 1920, full_options.newton_tolerance = 1e-10;
         o.time_step = time / steps;
-        solver_free *solver = make(&inertia, &c.plain.forces, &o);
+        solver_free *solver = make(&inertia, &c.forces, &o);
         assert_ok(solver_free_set_state(solver, &(solver_motion_start){.w = w, .v = v, .dq = dq}));
         assert_ok(solver_free_set_gravity(solver, gravity));
         assert_ok(solver_free_add_force(solver, c.b.mesh.vertices + 3 * vertex, rows, force));
@@ -333,7 +333,7 @@ static void test_loads(void **unused) {
     flyer_create(&f, R);
     solver_reduced_options o = solver_free_default_options();
     o.time_step = 2e-3, o.damping_mass = 20, o.damping_stiffness = 0.01;
-    solver_free           *solver = make(&f.inertia, &f.c.plain.forces, &o);
+    solver_free           *solver = make(&f.inertia, &f.c.forces, &o);
     solver_motion_energies start, e;
     const double           gravity[3] = {1, 0, -9.81}, rows[3 * R] = {0}, X[3] = {0.9, 0.1, 0.1};
     const double           force[3] = {3, -4, 1}, torque[3] = {0, 2, 5};
@@ -391,7 +391,7 @@ static void test_changed_inertia(void **unused) {
     flyer_create(&f, R);
     solver_reduced_options o = solver_free_default_options();
     o.time_step = 1e-3;
-    solver_free *solver = make(&f.inertia, &f.c.plain.forces, &o);
+    solver_free *solver = make(&f.inertia, &f.c.forces, &o);
     launch(solver, R);
     run(solver, 50);
     const double X[3] = {0.3, 0.2, 0.1};
@@ -462,12 +462,12 @@ static void test_failures(void **unused) {
     }
     solver_inertia rigid;
     assert_ok(solver_inertia_create(&rigid, f.c.b.body, FEM_MASS_CONSISTENT, R, U));
-    assert_fails(solver_free_create(&solver, &rigid, &f.c.plain.forces, &o), FEM_BAD_INPUT, "contain a rigid motion");
+    assert_fails(solver_free_create(&solver, &rigid, &f.c.forces, &o), FEM_BAD_INPUT, "contain a rigid motion");
     printf("  %s\n", fem_message());
     fem_free(U);
     solver_inertia_destroy(&rigid);
     assert_fails(solver_free_create(&solver, &f.inertia, NULL, &o), FEM_BAD_INPUT, "3 modes but no forces");
-    cubature_forces two = f.c.plain.forces;
+    cubature_forces two = f.c.forces;
     two.r = 2;
     assert_fails(solver_free_create(&solver, &f.inertia, &two, &o), FEM_BAD_INPUT, "the forces have 2 modes");
     solver_inertia nothing = {0};
@@ -480,7 +480,7 @@ static void test_failures(void **unused) {
     int failures = 0;
     for (long allowed = 0;; allowed++) {
         fem_memory_fail_after(allowed);
-        fem_status status = solver_free_create(&solver, &f.inertia, &f.c.plain.forces, &o);
+        fem_status status = solver_free_create(&solver, &f.inertia, &f.c.forces, &o);
         fem_memory_fail_after(-1);
         if (status == FEM_OK) break;
         assert_int_equal(status, FEM_NO_MEMORY);

@@ -32,7 +32,7 @@ static void kick(solver_reduced *solver, int r, double speed) {
 static void swing(const reduced_bar *c, solver_reduced_options o, const double *load, double duration, int steps,
                   double *q) {
     o.time_step = duration / steps;
-    solver_reduced *solver = make(&c->plain.forces, NULL, &o);
+    solver_reduced *solver = make(&c->forces, NULL, &o);
     kick(solver, c->basis.r, 2);
     solver_reduced_set_load(solver, load);
     run(solver, steps);
@@ -104,7 +104,7 @@ static void test_energy(void **unused) {
             o.time_step = 4e-4 / (1 << k);
             if (variant == 2) o.integrator = SOLVER_CENTRAL_DIFFERENCES;
             if (variant == 3) o.integrator = SOLVER_BACKWARD_EULER;
-            solver_reduced *solver = make(&c.plain.forces, NULL, &o);
+            solver_reduced *solver = make(&c.forces, NULL, &o);
             kick(solver, 5, 2);
             solver_reduced_set_load(solver, load);
             double start = total_energy(solver), scale = 0;
@@ -153,7 +153,7 @@ static void test_damping_ratio(void **unused) {
             o.time_step = period / 500;
             double          rate = o.damping_mass + o.damping_stiffness * omega * omega;
             double          damped = sqrt(omega * omega - rate * rate / 4);
-            solver_reduced *solver = make(&c.plain.forces, NULL, &o);
+            solver_reduced *solver = make(&c.forces, NULL, &o);
             q[mode] = 1e-5;
             assert_ok(solver_reduced_set_state(solver, 0, q, NULL));
             for (int end = 0; end < 2; end++) {
@@ -249,7 +249,7 @@ static void test_general_mass(void **unused) {
         o.integrator = variant == 2 ? SOLVER_CENTRAL_DIFFERENCES : SOLVER_NEWMARK;
         solver_energies e[2];
         for (int k = 0; k < 2; k++) {
-            solver_reduced *solver = make(k ? &plain.forces : &c.plain.forces, k ? M : NULL, &o);
+            solver_reduced *solver = make(k ? &plain.forces : &c.forces, k ? M : NULL, &o);
             solver_reduced_set_load(solver, k ? load_V : load);
             run(solver, 100);
             dense_gemv_set(c.b.n, R, 1, k ? V : c.basis.U, solver_reduced_state(solver)->q, u[k]);
@@ -299,7 +299,7 @@ static void test_rest(void **unused) {
     solver_reduced_options o = solver_reduced_default_options();
     o.integrator = SOLVER_BACKWARD_EULER;
     o.time_step = 0.1, o.damping_mass = 3;
-    solver_reduced *solver = make(&c.plain.forces, NULL, &o);
+    solver_reduced *solver = make(&c.forces, NULL, &o);
     const double    load[4] = {30, -10, 2, 0.5};
     double          f[4];
     solver_reduced_set_load(solver, load);
@@ -359,10 +359,10 @@ static void test_divergence(void **unused) {
     o.integrator = SOLVER_CENTRAL_DIFFERENCES;
     double limit = 2 / sqrt(c.basis.omega2[4]);
     o.time_step = 1.001 * limit;
-    assert_fails(solver_reduced_create(&solver, &c.plain.forces, NULL, &o), FEM_BAD_INPUT, "stable up to 2 / omega");
+    assert_fails(solver_reduced_create(&solver, &c.forces, NULL, &o), FEM_BAD_INPUT, "stable up to 2 / omega");
     printf("  %s\n", fem_message());
     o.time_step = 0.95 * limit;
-    solver = make(&c.plain.forces, NULL, &o);
+    solver = make(&c.forces, NULL, &o);
     assert_true(fabs(solver_reduced_report(solver).stable_step / limit - 1) < 1e-9);
     kick(solver, 5, 0.01);
     run(solver, 1000); // small: linear, and stable
@@ -391,7 +391,7 @@ static void test_divergence(void **unused) {
     // Newton that may not iterate enough refuses the step and leaves the state
     o = solver_reduced_default_options();
     o.newton_iterations = 2, o.newton_tolerance = 1e-14, o.time_step = 0.05;
-    solver = make(&c.plain.forces, NULL, &o);
+    solver = make(&c.forces, NULL, &o);
     kick(solver, 5, 20);
     memcpy(dq, solver_reduced_state(solver)->dq, sizeof dq);
     assert_fails(solver_reduced_step(solver), FEM_NO_CONVERGENCE, "newton_iterations");
