@@ -2,7 +2,7 @@
 #ifndef LIMBER_MODES_H
 #define LIMBER_MODES_H
 
-#include "libfem/fem.h"
+#include "libdomain/domain.h"
 
 typedef struct modes_basis {
     int     n;      // rows: 3 * vertices, xyz interleaved
