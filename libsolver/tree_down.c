@@ -1,0 +1,94 @@
+// The pass from the roots to the leaves: A of the roots, then ddq = g - T A of each domain and A = R^T (X A_i + J ddq_i
+// + c) of its children.
+#include "libsolver/tree_internal.h"
+
+typedef struct down_context {
+    solver_tree *tree;
+    double      *ddq;
+    int          first;
+} down_context;
+
+// I A = -b for a free root
+static fem_status free_root(const solver_tree *tree, const tree_domain *domain, double A[6]) {
+    tree_lanes *lanes = tree->blocks[domain->block].lanes;
+    bool        lumped = tree->options.subtree != SOLVER_ARTICULATED;
+    double      I[36];
+    for (int i = 0; i < 6; i++) {
+        for (int j = 0; j < 6; j++) I[6 * i + j] = (lumped ? lanes->rigid : lanes->I)[SYM6(i, j)][domain->lane];
+        A[i] = -(lumped ? lanes->rigid_b : lanes->b)[i][domain->lane];
+    }
+    if (dense_cholesky(6, I) != FEM_OK) return FEM_INDEFINITE;
+    dense_cholesky_solve(6, I, 1, A);
+    return FEM_OK;
+}
+
+// A of a root: what moves it, less gravity, which everything in the tree then feels.
+static fem_status root_acceleration(solver_tree *tree, tree_root *root, double time) {
+    const tree_domain *domain = &tree->domains[root->domain];
+    tree_lanes        *lanes = tree->blocks[domain->block].lanes;
+    const double      *Q = root->trial.Q;
+    double             A[6], fall[3];
+    if (root->kind == SOLVER_ROOT_FREE) {
+        if (free_root(tree, domain, A) != FEM_OK)
+            return tree_fail(tree, FEM_UNSTABLE, root->domain, time, "the inertia of the whole tree is not positive");
+        mat3_mul_vec(root->trial.a, Q, A);
+        for (int i = 0; i < 3; i++) root->trial.a[i] += tree->gravity[i], root->trial.al[i] = A[3 + i];
+    } else {
+        vec3_sub(fall, root->trial.a, tree->gravity);
+        mat3_mul_t_vec(A, Q, fall);
+        for (int i = 0; i < 3; i++) A[3 + i] = root->trial.al[i];
+    }
+    lane_put(6, lanes->A, domain->lane, A);
+    return FEM_OK;
+}
+
+// A of a domain from its parent's
+static void child_acceleration(solver_tree *tree, tree_lanes *lanes, const tree_domain *domain, const double *ddq) {
+    const tree_domain      *parent = &tree->domains[domain->parent];
+    const domain_interface *interface = &tree->classes[parent->class_index].interfaces[domain->interface];
+    size_t                  stride = (size_t)interface->stride;
+    double                  above[6], x[3], R[9], t[3], sum[6], A[6];
+    lane_get(6, tree->blocks[parent->block].lanes->A, parent->lane, above);
+    lane_get(3, lanes->x, domain->lane, x);
+    lane_get(9, lanes->R, domain->lane, R);
+    lane_get(6, lanes->c, domain->lane, sum);
+    vec3_cross(t, above + 3, x);
+    for (size_t i = 0; i < 3; i++) {
+        const double *modes = ddq + parent->offset;
+        sum[i] += above[i] + t[i] + parent->scale * dense_dot(parent->r, interface->a + stride * i, modes);
+        sum[3 + i] += above[3 + i] + dense_dot(parent->r, domain->W + stride * i, modes);
+    }
+    mat3_mul_t_vec(A, R, sum);
+    mat3_mul_t_vec(A + 3, R, sum + 3);
+    lane_put(6, lanes->A, domain->lane, A);
+}
+
+static void down_task(void *context, int index, int worker) {
+    down_context *task = context;
+    tree_block   *block = &task->tree->blocks[task->first + index];
+    (void)worker;
+    for (int lane = 0; lane < block->count; lane++) {
+        const tree_domain *domain = &task->tree->domains[block->first + lane];
+        double             A[6];
+        if (domain->parent >= 0) child_acceleration(task->tree, block->lanes, domain, task->ddq);
+        lane_get(6, block->lanes->A, lane, A);
+        for (int l = 0; l < domain->r; l++) {
+            const double *T = block->T + (size_t)(6 * l * LANES + lane);
+            double        sum = block->g[l * LANES + lane];
+            for (int k = 0; k < 6; k++) sum -= T[k * LANES] * A[k];
+            task->ddq[domain->offset + (size_t)l] = sum;
+        }
+    }
+}
+
+fem_status tree_down(solver_tree *tree, double time, double *ddq) {
+    for (int k = 0; k < tree->root_count; k++) {
+        fem_status status = root_acceleration(tree, &tree->roots[k], time);
+        if (status != FEM_OK) return status;
+    }
+    for (int level = 0; level < tree->levels; level++) {
+        down_context task = {.tree = tree, .ddq = ddq, .first = tree->level_block[level]};
+        tree_parallel(tree, tree->level_block[level + 1] - task.first, down_task, &task);
+    }
+    return FEM_OK;
+}

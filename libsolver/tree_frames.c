@@ -1,0 +1,109 @@
+// Frames of all domains relative to their parents, then angular velocities and world poses from the roots down.
+//
+// In the axes of the parent i, with x and v scaled and turn = W dq, bias = dW dq (P1 eq. 12 and the recursion of
+// frames):
+//     w_k = R^T (w_i + turn),
+//     c = (w_i x (w_i x x) + 2 w_i x v;  w_i x turn + bias): what the frame of k is accelerated by, besides A_i and
+//     ddq_i.
+#include "libsolver/tree_internal.h"
+
+typedef struct frames_task {
+    solver_tree  *tree;
+    const double *q, *dq; // dq may be NULL: poses alone
+    int           first;
+    bool          poses;
+} frames_task;
+
+static void relative_frame(const frames_task *task, tree_block *block, int lane) {
+    solver_tree            *tree = task->tree;
+    const tree_domain      *domain = &tree->domains[block->first + lane], *parent = &tree->domains[domain->parent];
+    const domain_interface *interface = &tree->classes[parent->class_index].interfaces[domain->interface];
+    tree_lanes             *lanes = block->lanes;
+    domain_frame            frame;
+    double                  guess[9];
+    lane_get(9, lanes->fit, lane, guess);
+    domain_frame_motion(interface, task->q + parent->offset, task->dq + parent->offset, guess, &frame);
+    for (int i = 0; i < 3; i++) frame.x[i] *= parent->scale, frame.v[i] *= parent->scale;
+    lane_put(3, lanes->x, lane, frame.x);
+    lane_put(9, lanes->R, lane, frame.R);
+    lane_put(3, lanes->v, lane, frame.v);
+    lane_put(3, lanes->turn, lane, frame.w);
+    lane_put(3, lanes->bias, lane, frame.bias);
+    lane_put(9, lanes->F, lane, frame.F);
+    lane_put(9, lanes->fit, lane, frame.polar.R);
+    domain_frame_gradient(interface, &frame, domain->W);
+    block->flags[lane] = frame.polar.flags;
+}
+
+static void relative_frames_task(void *context, int index, int worker) {
+    frames_task *task = context;
+    tree_block  *block = &task->tree->blocks[task->first + index];
+    (void)worker;
+    for (int lane = 0; lane < block->count; lane++) relative_frame(task, block, lane);
+}
+
+void tree_relative_frames(solver_tree *tree, const double *q, const double *dq) {
+    int         first = tree->levels > 1 ? tree->level_block[1] : tree->block_count;
+    frames_task task = {.tree = tree, .q = q, .dq = dq, .first = first};
+    tree_parallel(tree, tree->block_count - first, relative_frames_task, &task);
+}
+
+// c of one domain
+static void bias_acceleration(tree_lanes *lanes, int lane, const double w[3]) {
+    double x[3], v[3], turn[3], wx[3], c[6], t[3];
+    lane_get(3, lanes->x, lane, x);
+    lane_get(3, lanes->v, lane, v);
+    lane_get(3, lanes->turn, lane, turn);
+    vec3_cross(wx, w, x);
+    vec3_cross(c, w, wx);
+    vec3_cross(t, w, v);
+    vec3_axpy(c, 2, t);
+    vec3_cross(c + 3, w, turn);
+    for (int i = 0; i < 3; i++) c[3 + i] += lanes->bias[i][lane];
+    lane_put(6, lanes->c, lane, c);
+}
+
+static void velocities_task(void *context, int index, int worker) {
+    frames_task *task = context;
+    solver_tree *tree = task->tree;
+    tree_block  *block = &tree->blocks[task->first + index];
+    tree_lanes  *lanes = block->lanes;
+    (void)worker;
+    for (int lane = 0; lane < block->count; lane++) {
+        const tree_domain *domain = &tree->domains[block->first + lane];
+        const tree_domain *parent = &tree->domains[domain->parent];
+        tree_lanes        *above = tree->blocks[parent->block].lanes;
+        double             R[9], w[3], sum[3];
+        lane_get(9, lanes->R, lane, R);
+        lane_get(3, above->w, parent->lane, w);
+        for (int i = 0; i < 3; i++) sum[i] = w[i] + lanes->turn[i][lane];
+        bias_acceleration(lanes, lane, w);
+        mat3_mul_t_vec(w, R, sum);
+        lane_put(3, lanes->w, lane, w);
+        if (!task->poses) continue;
+        double Q[9], p[3], x[3], C[9], d[3];
+        lane_get(9, above->Q, parent->lane, Q);
+        lane_get(3, above->p, parent->lane, p);
+        lane_get(3, lanes->x, lane, x);
+        mat3_mul(C, Q, R);
+        mat3_mul_vec(d, Q, x);
+        for (int i = 0; i < 3; i++) d[i] += p[i];
+        lane_put(9, lanes->Q, lane, C);
+        lane_put(3, lanes->p, lane, d);
+    }
+}
+
+void tree_velocities(solver_tree *tree, bool poses) {
+    for (int k = 0; k < tree->root_count; k++) {
+        const tree_root   *root = &tree->roots[k];
+        const tree_domain *domain = &tree->domains[root->domain];
+        tree_lanes        *lanes = tree->blocks[domain->block].lanes;
+        lane_put(3, lanes->w, domain->lane, root->trial.w);
+        lane_put(3, lanes->p, domain->lane, root->trial.p);
+        lane_put(9, lanes->Q, domain->lane, root->trial.Q);
+    }
+    for (int level = 1; level < tree->levels; level++) {
+        frames_task task = {.tree = tree, .first = tree->level_block[level], .poses = poses};
+        tree_parallel(tree, tree->level_block[level + 1] - task.first, velocities_task, &task);
+    }
+}

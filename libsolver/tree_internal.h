@@ -1,0 +1,187 @@
+// The insides of the tree of domains, shared by its files.
+//
+// Order: instances are sorted by level, inside a level by class; all instances of a class on a level are one batch, cut
+// into blocks of LANES. Coordinates (q, dq, ...) are one array each, domain after domain in that order. What has a
+// fixed size per domain lies in its block with the lanes side by side, so that a kernel loads a number of 8 domains at
+// once.
+#ifndef LIMBER_SOLVER_TREE_INTERNAL_H
+#define LIMBER_SOLVER_TREE_INTERNAL_H
+
+#include "libsolver/internal.h"
+#include "libsolver/tree.h"
+
+enum { LANES = 8 };
+
+// Symmetric 6x6 matrices: row i of the upper triangle begins at SYM6(i, i). A spatial inertia has force rows 0 .. 2 and
+// torque rows 3 .. 5.
+#define SYM6(i, j) ((i) <= (j) ? (i) * (11 - (i)) / 2 + (j) : (j) * (11 - (j)) / 2 + (i))
+enum { SYM6_SIZE = 21 };
+
+// Of one block, lane by lane. "Parent axes" are those of the parent's frame; everything else is in the domain's own.
+typedef struct tree_lanes {
+    // the frame relative to the parent, parent axes (scaled)
+    double x[3][LANES], R[9][LANES], v[3][LANES], turn[3][LANES], bias[3][LANES]; // turn = W dq, bias = dW dq
+    double F[9][LANES], fit[9][LANES], P[9][LANES];                               // of domain_frame
+    // the frame's motion
+    double w[3][LANES];
+    double c[6][LANES];              // acceleration that neither A of the parent nor its ddq make, parent axes
+    double p[3][LANES], Q[9][LANES]; // world pose
+    double wrench[6][LANES];         // external
+    double A[6][LANES];
+    // what the parent feels, parent axes about the frame's origin (roots: own axes): I A + b is the wrench it exerts
+    double I[SYM6_SIZE][LANES], b[6][LANES]; // b without I c
+    // lumped levels: the subtree as if it were rigid, and the external wrench on it, parent axes (roots: own)
+    double rigid[SYM6_SIZE][LANES], rigid_b[6][LANES], outer[6][LANES];
+} tree_lanes;
+
+typedef struct tree_block {
+    int         class_index, level;
+    int         first;  // sorted index of lane 0
+    int         count;  // lanes in use
+    int         r;      //
+    size_t      offset; // of lane 0's coordinates
+    tree_lanes *lanes;
+    double     *T;            // r x 6 x LANES: H^-1 Mrq^T, entry (l, k) at (6 l + k) LANES
+    double     *g;            // r x LANES: H^-1 (f_q - b_q)
+    double     *L;            // r (r + 1) / 2 x LANES: L D L^T of H, lower rows, D on the diagonal
+    int         flags[LANES]; // of domain_polar
+    int         shifts;       // lanes whose H was not positive definite in this pass
+    int         failed;       // lane that no shift could mend, or -1
+} tree_block;
+
+// Sorted, one per instance.
+typedef struct tree_domain {
+    int           user; // index of the caller
+    int           class_index, parent, interface;
+    int           level;
+    int           first, block, lane; // sorted index of lane 0, its block, the lane
+    int           r;
+    int           child_count;
+    const int    *children; // sorted indices, in the caller's order
+    size_t        offset;
+    double        scale, stiffness, damping_mass, damping_stiffness;
+    double       *W;     // 3 rows of the parent's stride: of the interface to the parent
+    const double *modal; // r: external modal force, or NULL
+    double       *load;  // 6 + r: set by solver_tree_set_load, or NULL
+    int           root;  // index of its tree_root, or -1
+} tree_domain;
+
+typedef struct tree_root {
+    int                 domain;
+    solver_root         kind;
+    solver_drive        drive;
+    void               *context;
+    solver_frame_motion state; // a, al: of the last step
+    solver_frame_motion trial; // where the pass is evaluated; a, al: what it gives
+    double              turn[3];
+} tree_root;
+
+typedef struct tree_point {
+    int    domain;
+    double X[3], force[3];
+    size_t rows; // where its rows begin in tree->point_rows
+} tree_point;
+
+typedef struct tree_spring {
+    solver_spring s;
+    double        strain[3], rate[3]; // x_a - x_b and its rate at the trial point
+    double        force[3];           // on a, world
+} tree_spring;
+
+// One worker's space, for the largest class.
+typedef struct tree_work {
+    double *H, *K;         // r x r
+    double *Mrq;           // 6 x r, column-major
+    double *IJ;            // 6 x r, column-major
+    double *f, *b_q, *f_q; // r
+    double *v;             // r
+    double *inertia;       // of solver_inertia_evaluate
+    double *forces;        // of the class's forces
+} tree_work;
+
+// Where and with which weights a pass is evaluated: f_q = load - f(q) - K (q_start - q) - D dq_start,
+// H = Mqq + c_damping D + c_stiffness K.
+typedef struct tree_evaluation {
+    const double *q, *dq, *q_start, *dq_start; // all coordinates
+    double        c_damping, c_stiffness;
+    double        time;
+} tree_evaluation;
+
+struct solver_tree {
+    solver_tree_options   options;
+    int                   class_count, count, dofs, levels, block_count, root_count;
+    solver_tree_class    *classes;
+    solver_tree_instance *instances; // the caller's, copied
+    int                  *sorted;    // of the caller's index
+    tree_domain          *domains;   // sorted
+    int                  *children;  // of all domains
+    tree_block           *blocks;
+    int                  *level_block; // levels + 1: first block of each level
+    tree_root            *roots;
+    double                gravity[3];
+
+    double  time;
+    double *q, *dq, *ddq;                                        // the state; ddq of the last step
+    double *q_trial, *dq_trial, *q_start, *dq_start, *ddq_trial; // of the pass
+    double *modal;                                               // external modal forces of the pass
+    bool    accelerations_known;                                 // ddq and the roots' a, al belong to the last step
+    bool    poses_known;                                         // blocks hold the frames of the present state
+
+    int          point_count, spring_count;
+    size_t       point_capacity, spring_capacity, row_count, row_capacity;
+    tree_point  *points;
+    double      *point_rows;
+    tree_spring *springs;
+    size_t       spring_work_capacity;
+    double      *spring_work;
+
+    int         worker_count;
+    tree_work  *work;  // per worker
+    fem_scratch arena; // lanes, coordinates and work space
+
+    solver_tree_report report;
+};
+
+// ---- lanes
+// --------------------------------------------------------------------------------------------------------------
+
+static inline void lane_get(int n, double (*lanes)[LANES], int lane, double *x) {
+    for (int i = 0; i < n; i++) x[i] = lanes[i][lane];
+}
+static inline void lane_put(int n, double (*lanes)[LANES], int lane, const double *x) {
+    for (int i = 0; i < n; i++) lanes[i][lane] = x[i];
+}
+
+// y = A^T x
+static inline void mat3_mul_t_vec(double y[3], const double A[9], const double x[3]) {
+    for (int i = 0; i < 3; i++) y[i] = A[i] * x[0] + A[3 + i] * x[1] + A[6 + i] * x[2];
+}
+
+// ---- the pieces of a pass
+// -----------------------------------------------------------------------------------------------
+
+// "domain NAME (class NAME) at t = ... s: REASON"; the domain is a sorted index.
+fem_status tree_fail(const solver_tree *tree, fem_status status, int domain, double time, const char *reason);
+
+// fem_parallel_for, with no more workers than there is work space for.
+void tree_parallel(const solver_tree *tree, int count, fem_task task, void *context);
+// Frames relative to the parents, with velocities, and W (tree_frames.c); parallel over all blocks.
+void tree_relative_frames(solver_tree *tree, const double *q, const double *dq);
+// Angular velocities and c, from the roots down; world poses too when asked.
+void tree_velocities(solver_tree *tree, bool poses);
+// Loads of the pass into wrench and modal (tree_loads.c).
+void tree_gather_loads(solver_tree *tree);
+bool tree_needs_poses(const solver_tree *tree); // some load is given in world axes
+// Frames and velocities of the present state, when they are not known (tree_state.c); the velocity of a frame's origin
+// in world axes then lies in c.
+void tree_update_motion(solver_tree *tree);
+// Of the present state (tree_springs.c).
+double tree_spring_energy(solver_tree *tree, const tree_spring *spring);
+// H, T, g of all domains and what their parents feel, from the leaves up (tree_up.c).
+fem_status tree_up(solver_tree *tree, const tree_evaluation *at);
+// A of the roots, then ddq and A of all, from the roots down, into ddq (tree_down.c).
+fem_status tree_down(solver_tree *tree, double time, double *ddq);
+// The accelerations that belong to the state, into ddq and the roots' state (tree_step.c); Newmark begins with them.
+fem_status tree_accelerations(solver_tree *tree);
+
+#endif
