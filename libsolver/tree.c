@@ -111,6 +111,8 @@ static fem_status fail_loop(int count, const solver_tree_instance *instances, co
     while (level[k] >= 0) k++;
     for (int step = 0; step < count; step++) k = instances[k].parent; // surely on the loop now
     int start = k;
+    for (int i = instances[k].parent; i != k; i = instances[i].parent) start = i < start ? i : start;
+    k = start;
     text[0] = 0;
     do {
         int more = snprintf(text + used, sizeof text - (size_t)used, "%s -> ", instance_name(instances, k, number));
@@ -384,12 +386,12 @@ static fem_status copy_model(solver_tree *tree, int class_count, const solver_tr
     tree->class_count = class_count, tree->count = count;
     tree->classes = fem_copy(classes, (size_t)class_count, sizeof *classes);
     tree->instances = fem_copy(instances, (size_t)count, sizeof *instances);
+    for (int k = 0; tree->instances && k < count; k++) tree->instances[k].name = NULL; // until they are copied too
     tree->sorted = fem_calloc((size_t)count, sizeof *tree->sorted);
     tree->domains = fem_calloc((size_t)count, sizeof *tree->domains);
     tree->children = fem_calloc((size_t)count, sizeof *tree->children);
     if (!tree->classes || !tree->instances || !tree->sorted || !tree->domains || !tree->children)
         return fem_fail(FEM_NO_MEMORY, "tree of %d domains", count);
-    for (int k = 0; k < count; k++) tree->instances[k].name = NULL;
     for (int k = 0; k < count; k++) {
         if (!instances[k].name) continue;
         tree->instances[k].name = fem_copy_string(instances[k].name);
@@ -447,7 +449,9 @@ void solver_tree_destroy(solver_tree *tree) {
     fem_free(tree->points);
     fem_free(tree->point_rows);
     fem_free(tree->springs);
-    fem_free(tree->spring_work);
+    fem_free(tree->spring_modal);
+    fem_free(tree->spring_b);
+    fem_free(tree->spring_A);
     fem_scratch_destroy(&tree->arena);
     fem_free(tree);
 }

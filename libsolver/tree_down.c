@@ -8,14 +8,13 @@ typedef struct down_context {
     int          first;
 } down_context;
 
-// I A = -b for a free root
-static fem_status free_root(const solver_tree *tree, const tree_domain *domain, double A[6]) {
+fem_status tree_free_root(const solver_tree *tree, const tree_domain *domain, const double b[6], double A[6]) {
     tree_lanes *lanes = tree->blocks[domain->block].lanes;
     bool        lumped = tree->options.subtree != SOLVER_ARTICULATED;
     double      I[36];
     for (int i = 0; i < 6; i++) {
         for (int j = 0; j < 6; j++) I[6 * i + j] = (lumped ? lanes->rigid : lanes->I)[SYM6(i, j)][domain->lane];
-        A[i] = -(lumped ? lanes->rigid_b : lanes->b)[i][domain->lane];
+        A[i] = -b[i];
     }
     if (dense_cholesky(6, I) != FEM_OK) return FEM_INDEFINITE;
     dense_cholesky_solve(6, I, 1, A);
@@ -29,7 +28,9 @@ static fem_status root_acceleration(solver_tree *tree, tree_root *root, double t
     const double      *Q = root->trial.Q;
     double             A[6], fall[3];
     if (root->kind == SOLVER_ROOT_FREE) {
-        if (free_root(tree, domain, A) != FEM_OK)
+        double b[6];
+        lane_get(6, tree->options.subtree == SOLVER_ARTICULATED ? lanes->b : lanes->rigid_b, domain->lane, b);
+        if (tree_free_root(tree, domain, b, A) != FEM_OK)
             return tree_fail(tree, FEM_UNSTABLE, root->domain, time, "the inertia of the whole tree is not positive");
         mat3_mul_vec(root->trial.a, Q, A);
         for (int i = 0; i < 3; i++) root->trial.a[i] += tree->gravity[i], root->trial.al[i] = A[3 + i];

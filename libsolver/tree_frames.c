@@ -63,6 +63,25 @@ static void bias_acceleration(tree_lanes *lanes, int lane, const double w[3]) {
     lane_put(6, lanes->c, lane, c);
 }
 
+// Pose and velocity in the world: p_k = p_i + Q_i x, Q_k = Q_i R, V_k = V_i + Q_i (w_i x x + v)
+static void world_frame(tree_lanes *lanes, int lane, tree_lanes *above, int parent_lane) {
+    double Q[9], R[9], x[3], w[3], C[9], d[3], local[3], V[3];
+    lane_get(9, above->Q, parent_lane, Q);
+    lane_get(3, above->w, parent_lane, w);
+    lane_get(9, lanes->R, lane, R);
+    lane_get(3, lanes->x, lane, x);
+    mat3_mul(C, Q, R);
+    mat3_mul_vec(d, Q, x);
+    vec3_cross(local, w, x);
+    for (int i = 0; i < 3; i++) local[i] += lanes->v[i][lane];
+    mat3_mul_vec(V, Q, local);
+    lane_put(9, lanes->Q, lane, C);
+    for (int i = 0; i < 3; i++) {
+        lanes->p[i][lane] = above->p[i][parent_lane] + d[i];
+        lanes->V[i][lane] = above->V[i][parent_lane] + V[i];
+    }
+}
+
 static void velocities_task(void *context, int index, int worker) {
     frames_task *task = context;
     solver_tree *tree = task->tree;
@@ -81,15 +100,7 @@ static void velocities_task(void *context, int index, int worker) {
         mat3_mul_t_vec(w, R, sum);
         lane_put(3, lanes->w, lane, w);
         if (!task->poses) continue;
-        double Q[9], p[3], x[3], C[9], d[3];
-        lane_get(9, above->Q, parent->lane, Q);
-        lane_get(3, above->p, parent->lane, p);
-        lane_get(3, lanes->x, lane, x);
-        mat3_mul(C, Q, R);
-        mat3_mul_vec(d, Q, x);
-        for (int i = 0; i < 3; i++) d[i] += p[i];
-        lane_put(9, lanes->Q, lane, C);
-        lane_put(3, lanes->p, lane, d);
+        world_frame(lanes, lane, above, parent->lane);
     }
 }
 
@@ -101,6 +112,7 @@ void tree_velocities(solver_tree *tree, bool poses) {
         lane_put(3, lanes->w, domain->lane, root->trial.w);
         lane_put(3, lanes->p, domain->lane, root->trial.p);
         lane_put(9, lanes->Q, domain->lane, root->trial.Q);
+        lane_put(3, lanes->V, domain->lane, root->trial.v);
     }
     for (int level = 1; level < tree->levels; level++) {
         frames_task task = {.tree = tree, .first = tree->level_block[level], .poses = poses};

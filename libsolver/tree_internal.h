@@ -25,7 +25,8 @@ typedef struct tree_lanes {
     // the frame's motion
     double w[3][LANES];
     double c[6][LANES];              // acceleration that neither A of the parent nor its ddq make, parent axes
-    double p[3][LANES], Q[9][LANES]; // world pose
+    double p[3][LANES], Q[9][LANES]; // world pose, when it is needed,
+    double V[3][LANES];              // and velocity of the origin, world axes
     double wrench[6][LANES];         // external
     double A[6][LANES];
     // what the parent feels, parent axes about the frame's origin (roots: own axes): I A + b is the wrench it exerts
@@ -82,10 +83,12 @@ typedef struct tree_point {
     size_t rows; // where its rows begin in tree->point_rows
 } tree_point;
 
+// Forces and accelerations of a spring are those of its end a, relative to b, in world axes.
 typedef struct tree_spring {
     solver_spring s;
-    double        strain[3], rate[3]; // x_a - x_b and its rate at the trial point
-    double        force[3];           // on a, world
+    double        force[3];                        // of the last pass, and of the next to begin with
+    double        acceleration[3];                 // that `ddq` and the roots' a, al of the last pass make
+    double        target[3], r[3], p[3], image[3]; // of conjugate gradients
 } tree_spring;
 
 // One worker's space, for the largest class.
@@ -132,8 +135,9 @@ struct solver_tree {
     tree_point  *points;
     double      *point_rows;
     tree_spring *springs;
-    size_t       spring_work_capacity;
-    double      *spring_work;
+    double      *spring_modal; // dofs: modal forces, then accelerations, of the springs alone
+    double (*spring_b)[6];     // count: what a parent feels of the springs' forces, parent axes
+    double (*spring_A)[6];     // count: accelerations of frames, own axes
 
     int         worker_count;
     tree_work  *work;  // per worker
@@ -170,13 +174,24 @@ void tree_relative_frames(solver_tree *tree, const double *q, const double *dq);
 // Angular velocities and c, from the roots down; world poses too when asked.
 void tree_velocities(solver_tree *tree, bool poses);
 // Loads of the pass into wrench and modal (tree_loads.c).
-void tree_gather_loads(solver_tree *tree);
+void tree_gather_loads(solver_tree *tree, const double *q);
 bool tree_needs_poses(const solver_tree *tree); // some load is given in world axes
-// Frames and velocities of the present state, when they are not known (tree_state.c); the velocity of a frame's origin
-// in world axes then lies in c.
+// Frames and velocities of the present state, when they are not known (tree_state.c).
 void tree_update_motion(solver_tree *tree);
-// Of the present state (tree_springs.c).
-double tree_spring_energy(solver_tree *tree, const tree_spring *spring);
+// I A = -b for a free root, after the pass up.
+fem_status tree_free_root(const solver_tree *tree, const tree_domain *domain, const double b[6], double A[6]);
+// y = s (X + U q) in the axes of the domain.
+void tree_local_position(const solver_tree *tree, const tree_point *point, const double *q, double y[3]);
+// World position, and velocity unless v is NULL, of a point for the frames that the blocks hold.
+void tree_point_motion(const solver_tree *tree, const tree_point *point, const double *q, const double *dq, double x[3],
+                       double v[3]);
+// Springs (tree_springs.c): energy in the present state, and what they add to the accelerations of a pass.
+// `weights_old` are those with which the accelerations of the pass before entered the trial point.
+typedef struct tree_weights {
+    double position, velocity;
+} tree_weights;
+double tree_spring_energy(const solver_tree *tree, const tree_spring *spring);
+void   tree_add_springs(solver_tree *tree, const tree_evaluation *at, const tree_weights *weights_old, double *ddq);
 // H, T, g of all domains and what their parents feel, from the leaves up (tree_up.c).
 fem_status tree_up(solver_tree *tree, const tree_evaluation *at);
 // A of the roots, then ddq and A of all, from the roots down, into ddq (tree_down.c).

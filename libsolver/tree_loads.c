@@ -58,21 +58,20 @@ fem_status solver_tree_set_force(solver_tree *tree, int point, const double forc
 }
 
 // y = s (X + U q) in the axes of the domain
-static void local_position(const solver_tree *tree, const tree_point *point, const double *q, double y[3]) {
+void tree_local_position(const solver_tree *tree, const tree_point *point, const double *q, double y[3]) {
     const tree_domain *domain = &tree->domains[point->domain];
     const double      *rows = tree->point_rows + point->rows;
     for (int i = 0; i < 3; i++)
         y[i] = domain->scale * (point->X[i] + dense_dot(domain->r, rows + i * domain->r, q + domain->offset));
 }
 
-void solver_tree_point(solver_tree *tree, int index, double x[3], double v[3]) {
-    const tree_point  *point = &tree->points[index];
+void tree_point_motion(const solver_tree *tree, const tree_point *point, const double *q, const double *dq, double x[3],
+                       double v[3]) {
     const tree_domain *domain = &tree->domains[point->domain];
     const double      *rows = tree->point_rows + point->rows;
     tree_lanes        *lanes = tree->blocks[domain->block].lanes;
     double             y[3], Q[9], w[3], rate[3];
-    tree_update_motion(tree);
-    local_position(tree, point, tree->q, y);
+    tree_local_position(tree, point, q, y);
     lane_get(9, lanes->Q, domain->lane, Q);
     mat3_mul_vec(x, Q, y);
     for (int i = 0; i < 3; i++) x[i] += lanes->p[i][domain->lane];
@@ -80,9 +79,14 @@ void solver_tree_point(solver_tree *tree, int index, double x[3], double v[3]) {
     lane_get(3, lanes->w, domain->lane, w);
     vec3_cross(rate, w, y);
     for (int i = 0; i < 3; i++)
-        rate[i] += domain->scale * dense_dot(domain->r, rows + i * domain->r, tree->dq + domain->offset);
+        rate[i] += domain->scale * dense_dot(domain->r, rows + i * domain->r, dq + domain->offset);
     mat3_mul_vec(v, Q, rate);
-    for (int i = 0; i < 3; i++) v[i] += lanes->c[i][domain->lane];
+    for (int i = 0; i < 3; i++) v[i] += lanes->V[i][domain->lane];
+}
+
+void solver_tree_point(solver_tree *tree, int index, double x[3], double v[3]) {
+    tree_update_motion(tree);
+    tree_point_motion(tree, &tree->points[index], tree->q, tree->dq, x, v);
 }
 
 bool tree_needs_poses(const solver_tree *tree) {
@@ -100,7 +104,7 @@ static void add_point_force(solver_tree *tree, const tree_point *point, const do
     double             Q[9], f[3], y[3], torque[3];
     lane_get(9, lanes->Q, domain->lane, Q);
     mat3_mul_t_vec(f, Q, force);
-    local_position(tree, point, q, y);
+    tree_local_position(tree, point, q, y);
     vec3_cross(torque, y, f);
     for (int i = 0; i < 3; i++) {
         lanes->wrench[i][domain->lane] += f[i];
@@ -109,7 +113,7 @@ static void add_point_force(solver_tree *tree, const tree_point *point, const do
     }
 }
 
-void tree_gather_loads(solver_tree *tree) {
+void tree_gather_loads(solver_tree *tree, const double *q) {
     for (int k = 0; k < tree->block_count; k++)
         memset(tree->blocks[k].lanes->wrench, 0, sizeof tree->blocks[k].lanes->wrench);
     memset(tree->modal, 0, (size_t)tree->dofs * sizeof *tree->modal);
@@ -121,6 +125,6 @@ void tree_gather_loads(solver_tree *tree) {
     }
     for (int k = 0; k < tree->point_count; k++) {
         const tree_point *point = &tree->points[k];
-        if (vec3_dot(point->force, point->force) > 0) add_point_force(tree, point, point->force, tree->q_trial);
+        if (vec3_dot(point->force, point->force) > 0) add_point_force(tree, point, point->force, q);
     }
 }

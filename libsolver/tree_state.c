@@ -81,35 +81,11 @@ fem_status solver_tree_set_drive(solver_tree *tree, int instance, solver_drive d
 // ---- frames in the world
 // --------------------------------------------------------------------------------------------------
 
-// Velocity of the origin of a frame: v_k = v_i + Q_i (w_i x x + v_ij). It is stored in c, whose place is free between
-// steps.
-static void update_velocities(solver_tree *tree) {
-    for (int i = 0; i < tree->count; i++) {
-        const tree_domain *domain = &tree->domains[i];
-        tree_lanes        *lanes = tree->blocks[domain->block].lanes;
-        if (domain->parent < 0) {
-            lane_put(3, lanes->c, domain->lane, tree->roots[domain->root].state.v);
-            continue;
-        }
-        const tree_domain *parent = &tree->domains[domain->parent];
-        tree_lanes        *above = tree->blocks[parent->block].lanes;
-        double             w[3], x[3], Q[9], local[3], v[3];
-        lane_get(3, above->w, parent->lane, w);
-        lane_get(9, above->Q, parent->lane, Q);
-        lane_get(3, lanes->x, domain->lane, x);
-        vec3_cross(local, w, x);
-        for (int k = 0; k < 3; k++) local[k] += lanes->v[k][domain->lane];
-        mat3_mul_vec(v, Q, local);
-        for (int k = 0; k < 3; k++) lanes->c[k][domain->lane] = above->c[k][parent->lane] + v[k];
-    }
-}
-
 void tree_update_motion(solver_tree *tree) {
     if (tree->poses_known) return;
     for (int k = 0; k < tree->root_count; k++) tree->roots[k].trial = tree->roots[k].state;
     tree_relative_frames(tree, tree->q, tree->dq);
     tree_velocities(tree, true);
-    update_velocities(tree);
     tree->poses_known = true;
 }
 
@@ -120,7 +96,7 @@ void solver_tree_frame(solver_tree *tree, int instance, solver_frame_motion *mot
     *motion = (solver_frame_motion){0};
     lane_get(3, lanes->p, domain->lane, motion->p);
     lane_get(9, lanes->Q, domain->lane, motion->Q);
-    lane_get(3, lanes->c, domain->lane, motion->v);
+    lane_get(3, lanes->V, domain->lane, motion->v);
     lane_get(3, lanes->w, domain->lane, motion->w);
 }
 
@@ -148,7 +124,7 @@ static void add_domain(solver_tree *tree, const tree_domain *domain, solver_tree
     double                   Q[9], p[3], v_world[3], v[3], w[3], momentum[6], strain = 0, s = domain->scale;
     lane_get(9, lanes->Q, domain->lane, Q);
     lane_get(3, lanes->p, domain->lane, p);
-    lane_get(3, lanes->c, domain->lane, v_world);
+    lane_get(3, lanes->V, domain->lane, v_world);
     lane_get(3, lanes->w, domain->lane, w);
     mat3_mul_t_vec(v, Q, v_world);
     for (int i = 0; i < 3; i++) v[i] /= s; // then everything is that of the class times s^4, s^5

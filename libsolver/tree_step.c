@@ -53,6 +53,7 @@ static void free_root_trial(tree_root *root, const step_weights *w, double h, co
     const solver_frame_motion *s = &root->state;
     for (int i = 0; i < 3; i++) {
         root->trial.p[i] = s->p[i] + w->at * h * s->v[i] + w->old_position * s->a[i] + position * a[i];
+        root->trial.v[i] = s->v[i] + w->old_velocity * s->a[i] + velocity * a[i];
         root->trial.w[i] = s->w[i] + w->old_velocity * s->al[i] + velocity * al[i];
         root->turn[i] = w->at * h * s->w[i] + w->old_position * s->al[i] + position * al[i];
     }
@@ -71,7 +72,8 @@ static void start_root(tree_root *root, const solver_tree *tree, const step_weig
     } else {
         const double none[3] = {0};
         bool         extrapolate = tree->options.passes == 1 && tree->accelerations_known;
-        free_root_trial(root, w, h, none, extrapolate ? root->state.al : none, 0, w->velocity);
+        free_root_trial(root, w, h, extrapolate ? root->state.a : none, extrapolate ? root->state.al : none, 0,
+                        w->velocity);
     }
 }
 
@@ -89,7 +91,7 @@ static void finish_root(tree_root *root, const solver_tree *tree, const step_wei
     for (int i = 0; i < 3; i++) {
         if (newmark) {
             next.p[i] = root->trial.p[i];
-            next.v[i] = s->v[i] + w->old_velocity * s->a[i] + w->velocity * a[i];
+            next.v[i] = root->trial.v[i];
             next.w[i] = root->trial.w[i];
             turn[i] = root->turn[i];
         } else {
@@ -119,7 +121,7 @@ static void lap(double *start, double *sum) {
 }
 
 // Accelerations at the trial point, into ddq_trial and the roots' trial.a, trial.al.
-static fem_status pass(solver_tree *tree, const tree_evaluation *at) {
+static fem_status pass(solver_tree *tree, const tree_evaluation *at, const tree_weights *old) {
     fem_status          status = FEM_OK;
     solver_tree_report *report = &tree->report;
     double              clock = fem_seconds();
@@ -128,11 +130,12 @@ static fem_status pass(solver_tree *tree, const tree_evaluation *at) {
     tree_relative_frames(tree, at->q, at->dq);
     tree_velocities(tree, poses);
     lap(&clock, &report->seconds_frames);
-    tree_gather_loads(tree);
+    tree_gather_loads(tree, at->q);
     lap(&clock, &report->seconds_rest);
     FEM_TRY(tree_up(tree, at));
     lap(&clock, &report->seconds_up);
     FEM_TRY(tree_down(tree, at->time, tree->ddq_trial));
+    if (tree->spring_count > 0) tree_add_springs(tree, at, old, tree->ddq_trial);
     lap(&clock, &report->seconds_down);
 done:
     return status;
@@ -140,9 +143,9 @@ done:
 
 fem_status tree_accelerations(solver_tree *tree) {
     tree_evaluation at = {.q = tree->q, .dq = tree->dq, .q_start = tree->q, .dq_start = tree->dq, .time = tree->time};
-    for (int i = 0; i < tree->dofs; i++) tree->q_trial[i] = tree->q[i]; // point loads are gathered there
+    tree_weights    none = {0};
     for (int k = 0; k < tree->root_count; k++) tree->roots[k].trial = tree->roots[k].state;
-    fem_status status = pass(tree, &at);
+    fem_status status = pass(tree, &at, &none);
     if (status != FEM_OK) return status;
     for (int i = 0; i < tree->dofs; i++) tree->ddq[i] = tree->ddq_trial[i];
     for (int k = 0; k < tree->root_count; k++) {
@@ -153,7 +156,8 @@ fem_status tree_accelerations(solver_tree *tree) {
     return FEM_OK;
 }
 
-static void start_trial(solver_tree *tree, const step_weights *w) {
+// The first guess; gives the weights with which the accelerations of the step before are in it.
+static tree_weights start_trial(solver_tree *tree, const step_weights *w) {
     double h = tree->options.time_step, ahead = w->at * h;
     bool   newmark = tree->options.integrator == SOLVER_TREE_NEWMARK;
     bool   extrapolate = newmark || (tree->options.passes == 1 && tree->accelerations_known);
@@ -164,6 +168,7 @@ static void start_trial(solver_tree *tree, const step_weights *w) {
         tree->dq_trial[i] = tree->dq_start[i] + (extrapolate ? w->velocity * tree->ddq[i] : 0);
     }
     for (int k = 0; k < tree->root_count; k++) start_root(&tree->roots[k], tree, w, tree->time + ahead);
+    return (tree_weights){newmark ? w->position : 0, extrapolate ? w->velocity : 0};
 }
 
 static void update_trial(solver_tree *tree, const step_weights *w) {
@@ -178,8 +183,11 @@ static void update_trial(solver_tree *tree, const step_weights *w) {
     }
 }
 
-// A domain flew apart when its root mean square displacement is a thousand times its size, both by mass.
+// A domain flew apart when its root mean square displacement is a thousand times its size, both by mass. The one that
+// flew farthest is named.
 static fem_status check_trial(const solver_tree *tree, double time) {
+    double farthest = 0;
+    int    lost = 0;
     for (int i = 0; i < tree->count; i++) {
         const tree_domain    *domain = &tree->domains[i];
         const solver_inertia *inertia = tree->classes[domain->class_index].inertia;
@@ -191,10 +199,11 @@ static fem_status check_trial(const solver_tree *tree, double time) {
                 return tree_fail(tree, FEM_UNSTABLE, i, time,
                                  "its motion is no longer finite; a smaller step or more damping would do");
         }
-        if (!(moved2 <= 1e6 * size2))
-            return tree_fail(tree, FEM_UNSTABLE, i, time,
-                             "it is displaced by a thousand times its size; a smaller step or more damping would do");
+        if (moved2 > farthest * size2) farthest = moved2 / size2, lost = i;
     }
+    if (farthest > 1e6)
+        return tree_fail(tree, FEM_UNSTABLE, lost, time,
+                         "it is displaced by a thousand times its size; a smaller step or more damping would do");
     for (int k = 0; k < tree->root_count; k++) {
         const tree_root *root = &tree->roots[k];
         for (int i = 0; i < 3; i++)
@@ -227,10 +236,11 @@ fem_status solver_tree_step(solver_tree *tree) {
                           .c_damping = w.velocity,
                           .c_stiffness = w.position,
                           .time = tree->time + w.at * h};
-    start_trial(tree, &w);
+    tree_weights    old = start_trial(tree, &w);
     for (int k = 0; k < o->passes; k++) {
-        FEM_TRY(pass(tree, &at));
+        FEM_TRY(pass(tree, &at, &old));
         update_trial(tree, &w);
+        old = (tree_weights){w.position, w.velocity};
     }
     double clock = fem_seconds();
     FEM_TRY(check_trial(tree, end));

@@ -196,23 +196,15 @@ static void add_child(const solver_tree *tree, const tree_domain *domain, const 
     add_shifted_wrench(outer, x, e->outer);
 }
 
-// Factorises H and makes T and g. A matrix that is not positive definite (a domain pressed beyond buckling) gets a
-// growing part of its diagonal: the step is then shorter than Newton's.
-static bool solve_modes(const tree_domain *domain, tree_block *block, equation *e, tree_work *work) {
+// T and g with H + shift |diag H|; false when that is not positive definite
+static bool solve_modes(const tree_domain *domain, tree_block *block, double shift, equation *e, tree_work *work) {
     int    r = domain->r, lane = domain->lane;
     size_t n = (size_t)r;
-    double shift = 0;
-    for (int attempt = 0;; attempt++) {
-        for (size_t k = 0; k < n * n; k++) work->K[k] = e->H[k] + (k % (n + 1) == 0 ? shift * fabs(e->H[k]) : 0);
-        if (ldl_factor(r, work->K)) break;
-        if (attempt == 6) return false;
-        if (attempt == 0) block->shifts++;
-        shift = shift == 0 ? 0.01 : 10 * shift;
-    }
-    for (int j = 0; j < r; j++)
-        for (int i = j; i < r; i++)
-            block->L[((size_t)i * (size_t)(i + 1) / 2 + (size_t)j) * LANES + (size_t)lane] =
-                work->K[(size_t)j * n + (size_t)i];
+    for (size_t k = 0; k < n * n; k++) work->K[k] = e->H[k] + (k % (n + 1) == 0 ? shift * fabs(e->H[k]) : 0);
+    if (!ldl_factor(r, work->K)) return false;
+    double *L = block->L + lane;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j <= i; j++) L[(i * (i + 1) / 2 + j) * LANES] = work->K[j * n + i];
     for (int k = 0; k < 6; k++) {
         for (int l = 0; l < r; l++) work->v[l] = e->Mrq[6 * l + k];
         ldl_solve(r, work->K, work->v);
@@ -224,15 +216,49 @@ static bool solve_modes(const tree_domain *domain, tree_block *block, equation *
     return true;
 }
 
-// I = Mrr - Mrq T, b = b_r + Mrq g
-static void articulated(const tree_domain *domain, const tree_block *block, equation *e) {
+// I = Mrr - Mrq T, b = b_r + Mrq g. False when I is not positive semidefinite: a negative stiffness can leave H
+// positive and still make the domain accelerate against the push of its parent.
+static bool articulated(const tree_domain *domain, const tree_block *block, const equation *e, double I[36],
+                        double b[6]) {
+    double P[36];
+    for (int k = 0; k < 36; k++) I[k] = e->Mrr[k];
+    for (int k = 0; k < 6; k++) b[k] = e->b_r[k];
     for (int l = 0; l < domain->r; l++) {
         const double *column = e->Mrq + 6 * l, *T = block->T + (size_t)(6 * l * LANES + domain->lane);
         for (int i = 0; i < 6; i++) {
-            for (int j = 0; j < 6; j++) e->Mrr[6 * i + j] -= column[i] * T[j * LANES];
-            e->b_r[i] += column[i] * block->g[l * LANES + domain->lane];
+            for (int j = 0; j < 6; j++) I[6 * i + j] -= column[i] * T[j * LANES];
+            b[i] += column[i] * block->g[l * LANES + domain->lane];
         }
     }
+    for (int k = 0; k < 36; k++) P[k] = I[k];
+    for (int j = 0; j < 6; j++) { // Gauss: the pivots
+        const double *d = e->Mrr + (j < 3 ? 0 : 21);
+        double        least = 1e-9 * (d[0] + d[7] + d[14]);
+        if (!(P[7 * j] >= -least)) return false;
+        if (P[7 * j] <= least) continue; // a mass point has no inertia about itself
+        for (int i = j + 1; i < 6; i++)
+            for (int k = j + 1; k < 6; k++) P[6 * i + k] -= P[6 * i + j] * P[6 * j + k] / P[7 * j];
+    }
+    return true;
+}
+
+// Solves for the modes. A domain that is pressed beyond buckling so far that its matrix is not positive gets a growing
+// part of its diagonal: the step is then shorter than Newton's.
+static bool solve_domain(const solver_tree *tree, const tree_domain *domain, tree_block *block, equation *e,
+                         tree_work *work) {
+    bool   lumped = tree->options.subtree != SOLVER_ARTICULATED;
+    double shift = 0, I[36], b[6];
+    for (int attempt = 0; attempt < 7; attempt++) {
+        if (solve_modes(domain, block, shift, e, work) && (lumped || articulated(domain, block, e, I, b))) {
+            if (lumped) return true;
+            for (int k = 0; k < 36; k++) e->Mrr[k] = I[k];
+            for (int k = 0; k < 6; k++) e->b_r[k] = b[k];
+            return true;
+        }
+        if (attempt == 0) block->shifts++;
+        shift = shift == 0 ? 0.01 : 10 * shift;
+    }
+    return false;
 }
 
 // The subtree as a mass point at d: inertia [m 1, -m [d]; m [d], -m [d]^2], bias m w x (w x d) at d, less the external
@@ -259,10 +285,7 @@ static void hand_up(const solver_tree *tree, const tree_domain *domain, tree_blo
     int         lane = domain->lane;
     double      w[3], R[9];
     lane_get(3, lanes->w, lane, w);
-    if (lumped)
-        mass_point(tree->options.subtree == SOLVER_INTERFACE, w, e);
-    else
-        articulated(domain, block, e);
+    if (lumped) mass_point(tree->options.subtree == SOLVER_INTERFACE, w, e);
     if (domain->parent >= 0) {
         double none[36] = {0};
         lane_get(9, lanes->R, lane, R);
@@ -293,7 +316,7 @@ static bool up_domain(const solver_tree *tree, tree_block *block, int lane, cons
         }
     for (int k = 0; k < domain->child_count; k++)
         add_child(tree, domain, &tree->domains[domain->children[k]], &e, work);
-    if (!solve_modes(domain, block, &e, work)) return false;
+    if (!solve_domain(tree, domain, block, &e, work)) return false;
     hand_up(tree, domain, block, &e);
     return true;
 }
