@@ -148,7 +148,8 @@ void solver_tree_get_energies(solver_tree *tree, solver_tree_energies *energies)
 
 // The `count` lowest angular frequencies (rad/s, ascending) of small motions around rest (q = 0), without loads; rigid
 // motions of free roots are left out. With L1 and L2 the coupling goes one way, so they are those of the domains one by
-// one. `shapes` (dofs x count, instance after instance, K-orthogonal) may be NULL, and is filled for L3 only.
-fem_status solver_tree_frequencies(const solver_tree *tree, int count, double *omega, double *shapes);
+// one. `shapes` (dofs x count, instance after instance in the caller's order, q^T K q = 1) may be NULL; with L1 and L2
+// it must be. Springs are left out like loads.
+fem_status solver_tree_frequencies(solver_tree *tree, int count, double *omega, double *shapes);
 
 #endif

@@ -180,6 +180,11 @@ bool tree_needs_poses(const solver_tree *tree); // some load is given in world a
 void tree_update_motion(solver_tree *tree);
 // I A = -b for a free root, after the pass up.
 fem_status tree_free_root(const solver_tree *tree, const tree_domain *domain, const double b[6], double A[6]);
+// Accelerations that loads alone make, with the matrices of the last pass up (tree_vectors.c): modal holds the modal
+// forces and becomes ddq; b holds minus the wrenches, own axes, and is work space; A gets the frames' accelerations.
+void tree_respond(const solver_tree *tree, double *modal, double (*b)[6], double (*A)[6]);
+// A of domain i, not a root: R^T (X A_parent + J ddq_parent)
+void tree_vector_down(const solver_tree *tree, int i, const double *ddq, double (*A)[6]);
 // y = s (X + U q) in the axes of the domain.
 void tree_local_position(const solver_tree *tree, const tree_point *point, const double *q, double y[3]);
 // World position, and velocity unless v is NULL, of a point for the frames that the blocks hold.
@@ -196,6 +201,8 @@ void   tree_add_springs(solver_tree *tree, const tree_evaluation *at, const tree
 fem_status tree_up(solver_tree *tree, const tree_evaluation *at);
 // A of the roots, then ddq and A of all, from the roots down, into ddq (tree_down.c).
 fem_status tree_down(solver_tree *tree, double time, double *ddq);
+// solver_tree_frequencies with the choice of the method (tree_modes.c): all of M, or Krylov spaces.
+fem_status tree_frequencies(solver_tree *tree, int count, bool dense, double *omega, double *shapes);
 // The accelerations that belong to the state, into ddq and the roots' state (tree_step.c); Newmark begins with them.
 fem_status tree_accelerations(solver_tree *tree);
 

@@ -92,63 +92,6 @@ static void pull(const solver_tree *tree, int index, double sign, const double *
     vec3_axpy(y, sign, world);
 }
 
-// x = (L D L^T)^-1 x with one lane of a block's factor
-static void solve_lane(const tree_block *block, int lane, double *x) {
-    int           r = block->r;
-    const double *L = block->L + lane;
-    for (int i = 0; i < r; i++)
-        for (int j = 0; j < i; j++) x[i] -= L[(i * (i + 1) / 2 + j) * LANES] * x[j];
-    for (int i = 0; i < r; i++) x[i] /= L[(i * (i + 1) / 2 + i) * LANES];
-    for (int i = r - 1; i >= 0; i--)
-        for (int j = 0; j < i; j++) x[j] -= L[(i * (i + 1) / 2 + j) * LANES] * x[i];
-}
-
-// One domain on the way up: spring_b holds minus its wrench plus what its children's frames feel, spring_modal its
-// modal forces. Afterwards spring_modal is g and the parent has got its part: b + T^T (e_q - b_q), since Mrq g = T^T H
-// g.
-static void vector_up(solver_tree *tree, int i) {
-    const tree_domain *domain = &tree->domains[i];
-    const tree_block  *block = &tree->blocks[domain->block];
-    double            *b = tree->spring_b[i], *modal = tree->spring_modal + domain->offset;
-    for (int l = 0; l < domain->r; l++)
-        for (int k = 0; k < 6; k++) b[k] += block->T[(6 * l + k) * LANES + domain->lane] * modal[l];
-    solve_lane(block, domain->lane, modal);
-    if (domain->parent < 0) return;
-    const tree_domain      *parent = &tree->domains[domain->parent];
-    const domain_interface *interface = &tree->classes[parent->class_index].interfaces[domain->interface];
-    size_t                  stride = (size_t)interface->stride;
-    double                  R[9], x[3], h[6], t[3], *above = tree->spring_b[domain->parent];
-    lane_get(9, block->lanes->R, domain->lane, R);
-    lane_get(3, block->lanes->x, domain->lane, x);
-    mat3_mul_vec(h, R, b);
-    mat3_mul_vec(h + 3, R, b + 3);
-    vec3_cross(t, x, h);
-    for (int k = 0; k < 3; k++) above[k] += h[k], above[3 + k] += h[3 + k] + t[k];
-    for (size_t k = 0; k < 3; k++) {
-        dense_axpy(parent->r, -parent->scale * h[k], interface->a + stride * k, tree->spring_modal + parent->offset);
-        dense_axpy(parent->r, -h[3 + k], domain->W + stride * k, tree->spring_modal + parent->offset);
-    }
-}
-
-// A = R^T (X A_i + J ddq_i)
-static void vector_down(solver_tree *tree, int i, const double *ddq) {
-    const tree_domain      *domain = &tree->domains[i], *parent = &tree->domains[domain->parent];
-    const domain_interface *interface = &tree->classes[parent->class_index].interfaces[domain->interface];
-    tree_lanes             *lanes = tree->blocks[domain->block].lanes;
-    size_t                  stride = (size_t)interface->stride;
-    double                  R[9], x[3], t[3], sum[6];
-    const double           *above = tree->spring_A[domain->parent], *modes = ddq + parent->offset;
-    lane_get(9, lanes->R, domain->lane, R);
-    lane_get(3, lanes->x, domain->lane, x);
-    vec3_cross(t, above + 3, x);
-    for (size_t k = 0; k < 3; k++) {
-        sum[k] = above[k] + t[k] + parent->scale * dense_dot(parent->r, interface->a + stride * k, modes);
-        sum[3 + k] = above[3 + k] + dense_dot(parent->r, domain->W + stride * k, modes);
-    }
-    mat3_mul_t_vec(tree->spring_A[i], R, sum);
-    mat3_mul_t_vec(tree->spring_A[i] + 3, R, sum + 3);
-}
-
 // Accelerations that forces `v` of the springs make, into spring_modal (ddq) and spring_A.
 static void respond(solver_tree *tree, const double *q, double *(*vector)(tree_spring *)) {
     memset(tree->spring_b, 0, (size_t)tree->count * sizeof *tree->spring_b);
@@ -158,21 +101,7 @@ static void respond(solver_tree *tree, const double *q, double *(*vector)(tree_s
         push(tree, spring->s.a, 1, vector(spring), q);
         if (spring->s.b >= 0) push(tree, spring->s.b, -1, vector(spring), q);
     }
-    for (int i = tree->count - 1; i >= 0; i--) vector_up(tree, i);
-    for (int i = 0; i < tree->count; i++) {
-        const tree_domain *domain = &tree->domains[i];
-        const tree_block  *block = &tree->blocks[domain->block];
-        double            *A = tree->spring_A[i];
-        if (domain->parent >= 0)
-            vector_down(tree, i, tree->spring_modal);
-        else if (tree->roots[domain->root].kind == SOLVER_ROOT_FREE)
-            tree_free_root(tree, domain, tree->spring_b[i], A);
-        else
-            memset(A, 0, 6 * sizeof *A);
-        for (int l = 0; l < domain->r; l++)
-            for (int k = 0; k < 6; k++)
-                tree->spring_modal[domain->offset + (size_t)l] -= block->T[(6 * l + k) * LANES + domain->lane] * A[k];
-    }
+    tree_respond(tree, tree->spring_modal, tree->spring_b, tree->spring_A);
 }
 
 // y = G acc of every spring
@@ -193,7 +122,7 @@ static void accelerations_of(solver_tree *tree, const double *ddq) {
         const tree_domain *domain = &tree->domains[i];
         double            *A = tree->spring_A[i];
         if (domain->parent >= 0) {
-            vector_down(tree, i, ddq);
+            tree_vector_down(tree, i, ddq, tree->spring_A);
             continue;
         }
         const tree_root *root = &tree->roots[domain->root];

@@ -443,7 +443,7 @@ static void test_divergence(void **unused) {
     assert_memory_equal(before, after, 24 * sizeof(double));
     // made tame again, it goes on
     c.d[3].forces.cubic = 8;
-    case_set_state(&c, tree, (double[32]){0}, NULL);
+    start_flight(&c, tree, 0.1, 0.5);
     run(tree, 3);
     solver_tree_destroy(tree);
     case_destroy(&c);

@@ -1,0 +1,77 @@
+// The answer of the tree to loads alone, with the matrices that a pass up has left: its T, the factor of its H, and the
+// inertia of its free roots. One domain after the other; O(domains).
+#include "libsolver/tree_internal.h"
+
+#include <string.h>
+
+// x = (L D L^T)^-1 x with one lane of a block's factor
+static void solve_lane(const tree_block *block, int lane, double *x) {
+    int           r = block->r;
+    const double *L = block->L + lane;
+    for (int i = 0; i < r; i++)
+        for (int j = 0; j < i; j++) x[i] -= L[(i * (i + 1) / 2 + j) * LANES] * x[j];
+    for (int i = 0; i < r; i++) x[i] /= L[(i * (i + 1) / 2 + i) * LANES];
+    for (int i = r - 1; i >= 0; i--)
+        for (int j = 0; j < i; j++) x[j] -= L[(i * (i + 1) / 2 + j) * LANES] * x[i];
+}
+
+// One domain on the way up: b holds minus its wrench plus what its children's frames feel, modal its modal forces.
+// Afterwards modal is g and the parent has got its part: b + T^T (e_q - b_q), since Mrq g = T^T H g.
+static void vector_up(const solver_tree *tree, int i, double *all_modal, double (*all_b)[6]) {
+    const tree_domain *domain = &tree->domains[i];
+    const tree_block  *block = &tree->blocks[domain->block];
+    double            *b = all_b[i], *modal = all_modal + domain->offset;
+    for (int l = 0; l < domain->r; l++)
+        for (int k = 0; k < 6; k++) b[k] += block->T[(6 * l + k) * LANES + domain->lane] * modal[l];
+    solve_lane(block, domain->lane, modal);
+    if (domain->parent < 0) return;
+    const tree_domain      *parent = &tree->domains[domain->parent];
+    const domain_interface *interface = &tree->classes[parent->class_index].interfaces[domain->interface];
+    size_t                  stride = (size_t)interface->stride;
+    double                  R[9], x[3], h[6], t[3], *above = all_b[domain->parent];
+    lane_get(9, block->lanes->R, domain->lane, R);
+    lane_get(3, block->lanes->x, domain->lane, x);
+    mat3_mul_vec(h, R, b);
+    mat3_mul_vec(h + 3, R, b + 3);
+    vec3_cross(t, x, h);
+    for (int k = 0; k < 3; k++) above[k] += h[k], above[3 + k] += h[3 + k] + t[k];
+    for (size_t k = 0; k < 3; k++) {
+        dense_axpy(parent->r, -parent->scale * h[k], interface->a + stride * k, all_modal + parent->offset);
+        dense_axpy(parent->r, -h[3 + k], domain->W + stride * k, all_modal + parent->offset);
+    }
+}
+
+void tree_vector_down(const solver_tree *tree, int i, const double *ddq, double (*A)[6]) {
+    const tree_domain      *domain = &tree->domains[i], *parent = &tree->domains[domain->parent];
+    const domain_interface *interface = &tree->classes[parent->class_index].interfaces[domain->interface];
+    tree_lanes             *lanes = tree->blocks[domain->block].lanes;
+    size_t                  stride = (size_t)interface->stride;
+    double                  R[9], x[3], t[3], sum[6];
+    const double           *above = A[domain->parent], *modes = ddq + parent->offset;
+    lane_get(9, lanes->R, domain->lane, R);
+    lane_get(3, lanes->x, domain->lane, x);
+    vec3_cross(t, above + 3, x);
+    for (size_t k = 0; k < 3; k++) {
+        sum[k] = above[k] + t[k] + parent->scale * dense_dot(parent->r, interface->a + stride * k, modes);
+        sum[3 + k] = above[3 + k] + dense_dot(parent->r, domain->W + stride * k, modes);
+    }
+    mat3_mul_t_vec(A[i], R, sum);
+    mat3_mul_t_vec(A[i] + 3, R, sum + 3);
+}
+
+void tree_respond(const solver_tree *tree, double *modal, double (*b)[6], double (*A)[6]) {
+    for (int i = tree->count - 1; i >= 0; i--) vector_up(tree, i, modal, b);
+    for (int i = 0; i < tree->count; i++) {
+        const tree_domain *domain = &tree->domains[i];
+        const tree_block  *block = &tree->blocks[domain->block];
+        if (domain->parent >= 0)
+            tree_vector_down(tree, i, modal, A);
+        else if (tree->roots[domain->root].kind == SOLVER_ROOT_FREE)
+            tree_free_root(tree, domain, b[i], A[i]);
+        else
+            memset(A[i], 0, sizeof A[i]);
+        for (int l = 0; l < domain->r; l++)
+            for (int k = 0; k < 6; k++)
+                modal[domain->offset + (size_t)l] -= block->T[(6 * l + k) * LANES + domain->lane] * A[i][k];
+    }
+}
