@@ -6,7 +6,7 @@
 
 #include "libfem/fem.h"
 
-// ---- polar decomposition A = R S, its gradient and Hessian (polar.c) ------------------------------------------------
+// ---- polar decomposition A = R S, its gradient and Hessian (polar.c) --------------------------------------------
 
 // R is the rotation nearest to A. With the left stretch L = A R^T = R S R^T, which is symmetric, P1 eq. 7 to 9 become
 //     w = P 2 skew(dA R^T),   P = (tr(L) I - L)^-1,   dR = [w] R,
@@ -32,7 +32,7 @@ void domain_polar_first(const domain_polar *polar, const double dA[9], double w[
 void domain_polar_second(const domain_polar *polar, const double dA[9], const double *ddA, const double w[3],
                          double dw[3]);
 
-// ---- interfaces (interface.c) ---------------------------------------------------------------------------------------
+// ---- interfaces (interface.c) -----------------------------------------------------------------------------------
 
 // What the parent's motion does to the points where a child is attached. Points, rows and frames are in the axes of the
 // parent's class; a scaled parent multiplies x and v by its scale and leaves rotations alone.
@@ -62,7 +62,7 @@ fem_status domain_interface_create(domain_interface *interface, int count, const
                                    int r, const double *rows, const double *rest);
 void       domain_interface_destroy(domain_interface *interface); // leaves it empty
 
-// ---- the frame in motion (frame.c) ----------------------------------------------------------------------------------
+// ---- the frame in motion (frame.c) ------------------------------------------------------------------------------
 
 // Relative to the parent's frame and in its axes. The child's frame has velocity v, angular velocity w = W dq,
 // acceleration a ddq and angular acceleration W ddq + bias.

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- options
-// ------------------------------------------------------------------------------------------------------------
+// ---- options ----------------------------------------------------------------------------------------------------
 
 solver_tree_options solver_tree_default_options(void) {
     return (solver_tree_options){
@@ -43,8 +42,7 @@ fem_status solver_tree_check_options(const solver_tree_options *o) {
     return FEM_OK;
 }
 
-// ---- checks
-// -------------------------------------------------------------------------------------------------------------
+// ---- checks -----------------------------------------------------------------------------------------------------
 
 static fem_status check_class(const solver_tree_class *c, int index) {
     char        number[32];
@@ -101,8 +99,7 @@ static fem_status check_instance(int class_count, const solver_tree_class *class
     return FEM_OK;
 }
 
-// ---- order
-// --------------------------------------------------------------------------------------------------------------
+// ---- order ------------------------------------------------------------------------------------------------------
 
 // Names the domains of a loop: some unreached domain, and its ancestors until one comes again.
 static fem_status fail_loop(int count, const solver_tree_instance *instances, const int *level) {
@@ -270,8 +267,7 @@ static fem_status make_blocks(solver_tree *tree) {
     return FEM_OK;
 }
 
-// ---- memory
-// -------------------------------------------------------------------------------------------------------------
+// ---- memory -----------------------------------------------------------------------------------------------------
 
 // Hands out pieces of the arena, or adds up their sizes when there is no memory yet.
 typedef struct carver {
@@ -300,11 +296,12 @@ static void carve_work(solver_tree *tree, carver *c) {
             .K = carve(c, most * most, sizeof(double)),
             .Mrq = carve(c, 6 * most, sizeof(double)),
             .IJ = carve(c, 6 * most, sizeof(double)),
-            .f = carve(c, most, sizeof(double)),
-            .b_q = carve(c, most, sizeof(double)),
             .f_q = carve(c, most, sizeof(double)),
+            .b_q = carve(c, most, sizeof(double)),
             .v = carve(c, most, sizeof(double)),
-            .inertia = carve(c, 18 * most, sizeof(double)),
+            .f = carve(c, most, sizeof(double)),
+            .E = carve(c, (most + 7) * (most + 8) / 2, sizeof(double)),
+            .inertia = carve(c, SOLVER_INERTIA_WORK(most), sizeof(double)),
             .forces = carve(c, forces, sizeof(double)),
         };
         if (c->arena) tree->work[k] = w;
@@ -323,9 +320,8 @@ static void carve_all(solver_tree *tree, carver *c) {
         tree_block *block = &tree->blocks[k];
         size_t      r = (size_t)block->r;
         block->lanes = carve(c, 1, sizeof *block->lanes);
-        block->T = carve(c, 6 * r * LANES, sizeof(double));
-        block->g = carve(c, r * LANES, sizeof(double));
-        block->L = carve(c, r * (r + 1) / 2 * LANES, sizeof(double));
+        block->E = carve(c, (r + 7) * (r + 8) / 2 * LANES, sizeof(double));
+        block->f = carve(c, r * LANES, sizeof(double));
     }
     for (int i = 0; i < tree->count; i++) {
         tree_domain *domain = &tree->domains[i];
@@ -378,8 +374,7 @@ static void start_roots(solver_tree *tree) {
     }
 }
 
-// ---- life
-// ---------------------------------------------------------------------------------------------------------------
+// ---- life -------------------------------------------------------------------------------------------------------
 
 static fem_status copy_model(solver_tree *tree, int class_count, const solver_tree_class *classes, int count,
                              const solver_tree_instance *instances) {
@@ -462,8 +457,7 @@ int solver_tree_depth(const solver_tree *tree) { return tree->levels; }
 
 solver_tree_report solver_tree_get_report(const solver_tree *tree) { return tree->report; }
 
-// ---- what the other files use
-// -------------------------------------------------------------------------------------------
+// ---- what the other files use -----------------------------------------------------------------------------------
 
 fem_status tree_fail(const solver_tree *tree, fem_status status, int domain, double time, const char *reason) {
     char                     number[32];

@@ -65,8 +65,7 @@ int solver_tree_count(const solver_tree *tree); // instances
 int solver_tree_dofs(const solver_tree *tree);  // sum of r, roots' rigid motions not counted
 int solver_tree_depth(const solver_tree *tree); // levels
 
-// ---- state
-// -----------------------------------------------------------------------------------------------------------
+// ---- state ------------------------------------------------------------------------------------------------------
 
 double        solver_tree_time(const solver_tree *tree);
 const double *solver_tree_q(const solver_tree *tree, int instance);
@@ -92,16 +91,14 @@ void solver_tree_frame(solver_tree *tree, int instance, solver_frame_motion *mot
 // How far the interface to the parent is from moving rigidly (P1 fig. 3); 0 for roots.
 double solver_tree_deviation(solver_tree *tree, int instance);
 
-// ---- changes at run time
-// ---------------------------------------------------------------------------------------------
+// ---- changes at run time ----------------------------------------------------------------------------------------
 
 fem_status solver_tree_set_stiffness(solver_tree *tree, int instance, double factor);
 fem_status solver_tree_set_frequency(solver_tree *tree, int instance, double factor); // stiffness = factor^2
 fem_status solver_tree_set_damping(solver_tree *tree, int instance, double damping_mass, double damping_stiffness);
 fem_status solver_tree_set_time_step(solver_tree *tree, double time_step);
 
-// ---- loads: held until changed, during steps evaluated where the step is
-// ------------------------------------------------
+// ---- loads: held until changed, during steps evaluated where the step is ----------------------------------------
 
 void solver_tree_set_gravity(solver_tree *tree, const double gravity[3]);
 // Wrench (force; torque about the frame's origin) in the axes of the domain, and r modal forces. NULL = 0.
@@ -120,8 +117,7 @@ typedef struct solver_spring {
 } solver_spring;
 fem_status solver_tree_add_spring(solver_tree *tree, const solver_spring *spring);
 
-// ---- time
-// ------------------------------------------------------------------------------------------------------------
+// ---- time -------------------------------------------------------------------------------------------------------
 
 // One time step. Allocates nothing. When it fails the state is as it was; the message names domain, time and reason.
 fem_status solver_tree_step(solver_tree *tree);
@@ -143,8 +139,7 @@ typedef struct solver_tree_energies {
 } solver_tree_energies;
 void solver_tree_get_energies(solver_tree *tree, solver_tree_energies *energies);
 
-// ---- the linearised coupled model
-// --------------------------------------------------------------------------------------
+// ---- the linearised coupled model -------------------------------------------------------------------------------
 
 // The `count` lowest angular frequencies (rad/s, ascending) of small motions around rest (q = 0), without loads; rigid
 // motions of free roots are left out. With L1 and L2 the coupling goes one way, so they are those of the domains one by

@@ -1,4 +1,5 @@
-// The pass from the roots to the leaves: A of the roots, then ddq = g - T A of each domain and A = R^T (X A_i + J ddq_i
+// The pass from the roots to the leaves: A of the roots, then ddq = L^-T (g - T^T A) of each domain and A = R^T (X A_i
+// + J ddq_i
 // + c) of its children.
 #include "libsolver/tree_internal.h"
 
@@ -64,6 +65,17 @@ static void child_acceleration(solver_tree *tree, tree_lanes *lanes, const tree_
     lane_put(6, lanes->A, domain->lane, A);
 }
 
+void tree_modes(const tree_block *block, int lane, const double A[6], double *ddq) {
+    const double *E = block->E + lane;
+    int           r = block->r;
+    for (int l = 0; l < r; l++) {
+        ddq[l] = E[TREE_E(r + 6, l)];
+        for (int k = 0; k < 6; k++) ddq[l] -= E[TREE_E(r + k, l)] * A[k];
+    }
+    for (int i = r - 1; i >= 0; i--)
+        for (int j = 0; j < i; j++) ddq[j] -= E[TREE_E(i, j)] * ddq[i];
+}
+
 static void down_task(void *context, int index, int worker) {
     down_context *task = context;
     tree_block   *block = &task->tree->blocks[task->first + index];
@@ -73,12 +85,7 @@ static void down_task(void *context, int index, int worker) {
         double             A[6];
         if (domain->parent >= 0) child_acceleration(task->tree, block->lanes, domain, task->ddq);
         lane_get(6, block->lanes->A, lane, A);
-        for (int l = 0; l < domain->r; l++) {
-            const double *T = block->T + (size_t)(6 * l * LANES + lane);
-            double        sum = block->g[l * LANES + lane];
-            for (int k = 0; k < 6; k++) sum -= T[k * LANES] * A[k];
-            task->ddq[domain->offset + (size_t)l] = sum;
-        }
+        tree_modes(block, lane, A, task->ddq + domain->offset);
     }
 }
 

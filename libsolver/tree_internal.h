@@ -42,29 +42,30 @@ typedef struct tree_block {
     int         r;      //
     size_t      offset; // of lane 0's coordinates
     tree_lanes *lanes;
-    double     *T;            // r x 6 x LANES: H^-1 Mrq^T, entry (l, k) at (6 l + k) LANES
-    double     *g;            // r x LANES: H^-1 (f_q - b_q)
-    double     *L;            // r (r + 1) / 2 x LANES: L D L^T of H, lower rows, D on the diagonal
+    double     *E;            // (r + 7)(r + 8)/2 x LANES: the equation of the domain, see tree_up.c
+    double     *f;            // r x LANES: internal forces
     int         flags[LANES]; // of domain_polar
     int         shifts;       // lanes whose H was not positive definite in this pass
     int         failed;       // lane that no shift could mend, or -1
 } tree_block;
 
+// Entry (i, j), j <= i, of the equation of a block: E[TREE_E(i, j) + lane]
+#define TREE_E(i, j) (((size_t)(i) * ((size_t)(i) + 1) / 2 + (size_t)(j)) * LANES)
+
 // Sorted, one per instance.
 typedef struct tree_domain {
-    int           user; // index of the caller
-    int           class_index, parent, interface;
-    int           level;
-    int           first, block, lane; // sorted index of lane 0, its block, the lane
-    int           r;
-    int           child_count;
-    const int    *children; // sorted indices, in the caller's order
-    size_t        offset;
-    double        scale, stiffness, damping_mass, damping_stiffness;
-    double       *W;     // 3 rows of the parent's stride: of the interface to the parent
-    const double *modal; // r: external modal force, or NULL
-    double       *load;  // 6 + r: set by solver_tree_set_load, or NULL
-    int           root;  // index of its tree_root, or -1
+    int        user; // index of the caller
+    int        class_index, parent, interface;
+    int        level;
+    int        first, block, lane; // sorted index of lane 0, its block, the lane
+    int        r;
+    int        child_count;
+    const int *children; // sorted indices, in the caller's order
+    size_t     offset;
+    double     scale, stiffness, damping_mass, damping_stiffness;
+    double    *W;    // 3 rows of the parent's stride: of the interface to the parent
+    double    *load; // 6 + r: set by solver_tree_set_load, or NULL
+    int        root; // index of its tree_root, or -1
 } tree_domain;
 
 typedef struct tree_root {
@@ -93,13 +94,13 @@ typedef struct tree_spring {
 
 // One worker's space, for the largest class.
 typedef struct tree_work {
-    double *H, *K;         // r x r
-    double *Mrq;           // 6 x r, column-major
-    double *IJ;            // 6 x r, column-major
-    double *f, *b_q, *f_q; // r
-    double *v;             // r
-    double *inertia;       // of solver_inertia_evaluate
-    double *forces;        // of the class's forces
+    double *H, *K;             // r x r
+    double *Mrq;               // 6 x r, column-major
+    double *IJ;                // 6 x r, column-major
+    double *f_q, *b_q, *v, *f; // r
+    double *E;                 // (r + 7)(r + 8)/2
+    double *inertia;           // of solver_inertia_evaluate
+    double *forces;            // of the class's forces
 } tree_work;
 
 // Where and with which weights a pass is evaluated: f_q = load - f(q) - K (q_start - q) - D dq_start,
@@ -146,8 +147,7 @@ struct solver_tree {
     solver_tree_report report;
 };
 
-// ---- lanes
-// --------------------------------------------------------------------------------------------------------------
+// ---- lanes ------------------------------------------------------------------------------------------------------
 
 static inline void lane_get(int n, double (*lanes)[LANES], int lane, double *x) {
     for (int i = 0; i < n; i++) x[i] = lanes[i][lane];
@@ -161,8 +161,7 @@ static inline void mat3_mul_t_vec(double y[3], const double A[9], const double x
     for (int i = 0; i < 3; i++) y[i] = A[i] * x[0] + A[3 + i] * x[1] + A[6 + i] * x[2];
 }
 
-// ---- the pieces of a pass
-// -----------------------------------------------------------------------------------------------
+// ---- the pieces of a pass ---------------------------------------------------------------------------------------
 
 // "domain NAME (class NAME) at t = ... s: REASON"; the domain is a sorted index.
 fem_status tree_fail(const solver_tree *tree, fem_status status, int domain, double time, const char *reason);
@@ -178,6 +177,8 @@ void tree_gather_loads(solver_tree *tree, const double *q);
 bool tree_needs_poses(const solver_tree *tree); // some load is given in world axes
 // Frames and velocities of the present state, when they are not known (tree_state.c).
 void tree_update_motion(solver_tree *tree);
+// ddq = L^-T (g - T^T A) of one domain, after the pass up.
+void tree_modes(const tree_block *block, int lane, const double A[6], double *ddq);
 // I A = -b for a free root, after the pass up.
 fem_status tree_free_root(const solver_tree *tree, const tree_domain *domain, const double b[6], double A[6]);
 // Accelerations that loads alone make, with the matrices of the last pass up (tree_vectors.c): modal holds the modal
@@ -197,6 +198,10 @@ typedef struct tree_weights {
 } tree_weights;
 double tree_spring_energy(const solver_tree *tree, const tree_spring *spring);
 void   tree_add_springs(solver_tree *tree, const tree_evaluation *at, const tree_weights *weights_old, double *ddq);
+// Internal forces and stiffness of all domains, into f and the beginning of E; parallel over all blocks
+// (tree_forces.c).
+void tree_forces(solver_tree *tree, const tree_evaluation *at);
+void tree_block_forces(solver_tree *tree, tree_block *block, const tree_evaluation *at, tree_work *work);
 // H, T, g of all domains and what their parents feel, from the leaves up (tree_up.c).
 fem_status tree_up(solver_tree *tree, const tree_evaluation *at);
 // A of the roots, then ddq and A of all, from the roots down, into ddq (tree_down.c).

@@ -79,6 +79,7 @@ static fem_status factorise_at_rest(const modes_work *w, double t) {
     for (int k = 0; k < tree->block_count; k++)
         memset(tree->blocks[k].lanes->wrench, 0, sizeof tree->blocks[k].lanes->wrench);
     memset(tree->modal, 0, (size_t)tree->dofs * sizeof *tree->modal);
+    tree_forces(tree, &at);
     return tree_up(tree, &at);
 }
 
@@ -88,8 +89,7 @@ static void solve(const modes_work *w, double *x) {
     tree_respond(w->tree, x, w->b, w->A);
 }
 
-// ---- lumped levels: domain by domain
-// ----------------------------------------------------------------------------------------
+// ---- lumped levels: domain by domain ----------------------------------------------------------------------------
 
 static int compare(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -108,16 +108,16 @@ static fem_status lumped(const modes_work *w, int count, double *omega) {
     FEM_TRY(factorise_at_rest(w, 0));
     for (int i = 0; i < tree->count; i++) {
         const tree_domain *domain = &tree->domains[i];
-        const double      *L = tree->blocks[domain->block].L + domain->lane;
+        const double      *L = tree->blocks[domain->block].E + domain->lane;
         double            *H = tree->work[0].H, *K = tree->work[0].K;
         int                r = domain->r;
         for (int a = 0; a < r; a++)
             for (int b = 0; b <= a; b++) {
                 double sum = 0;
                 for (int k = 0; k <= b; k++) {
-                    double D = L[(k * (k + 1) / 2 + k) * LANES];
-                    double left = k == a ? 1 : L[(a * (a + 1) / 2 + k) * LANES];
-                    double right = k == b ? 1 : L[(b * (b + 1) / 2 + k) * LANES];
+                    double D = L[TREE_E(k, k)];
+                    double left = k == a ? 1 : L[TREE_E(a, k)];
+                    double right = k == b ? 1 : L[TREE_E(b, k)];
                     sum += left * D * right;
                 }
                 H[a * r + b] = H[b * r + a] = sum;
@@ -132,8 +132,7 @@ done:
     return status;
 }
 
-// ---- small trees
-// --------------------------------------------------------------------------------------------------------------
+// ---- small trees ------------------------------------------------------------------------------------------------
 
 // Columns of M^-1, then M, then K x = w^2 M x.
 static fem_status dense(const modes_work *w, int count, double *omega, double *shapes) {
@@ -171,8 +170,7 @@ done:
     return status;
 }
 
-// ---- big trees
-// ------------------------------------------------------------------------------------------------------------------
+// ---- big trees --------------------------------------------------------------------------------------------------
 
 typedef struct krylov {
     int     n, most; // rows, columns that there is room for
@@ -348,8 +346,7 @@ done:
     return status;
 }
 
-// ---- all
-// ------------------------------------------------------------------------------------------------------------------------
+// ---- all --------------------------------------------------------------------------------------------------------
 
 // From the sorted order of the domains to the caller's.
 static fem_status reorder(const solver_tree *tree, int count, double *shapes) {

@@ -58,8 +58,7 @@ double tree_spring_energy(const solver_tree *tree, const tree_spring *spring) {
     return 0.5 * spring->s.stiffness * vec3_dot(d, d);
 }
 
-// ---- vector passes
-// --------------------------------------------------------------------------------------------------------
+// ---- vector passes ----------------------------------------------------------------------------------------------
 
 // Force on a point, or its acceleration from the frame's A and ddq: G^T and G of one end.
 static void push(solver_tree *tree, int index, double sign, const double force[3], const double *q) {
@@ -133,8 +132,7 @@ static void accelerations_of(solver_tree *tree, const double *ddq) {
     }
 }
 
-// ---- conjugate gradients
-// --------------------------------------------------------------------------------------------------
+// ---- conjugate gradients ----------------------------------------------------------------------------------------
 
 static double *of_force(tree_spring *spring) { return spring->force; }
 static double *of_image(tree_spring *spring) { return spring->image; }

@@ -29,8 +29,7 @@ fem_status solver_tree_set_state(solver_tree *tree, int instance, const double *
     return FEM_OK;
 }
 
-// ---- roots
-// --------------------------------------------------------------------------------------------------------------
+// ---- roots ------------------------------------------------------------------------------------------------------
 
 static fem_status find_root(solver_tree *tree, int instance, tree_root **root) {
     fem_status status = check_index(tree, instance);
@@ -78,8 +77,7 @@ fem_status solver_tree_set_drive(solver_tree *tree, int instance, solver_drive d
     return FEM_OK;
 }
 
-// ---- frames in the world
-// --------------------------------------------------------------------------------------------------
+// ---- frames in the world ----------------------------------------------------------------------------------------
 
 void tree_update_motion(solver_tree *tree) {
     if (tree->poses_known) return;
@@ -111,8 +109,7 @@ double solver_tree_deviation(solver_tree *tree, int instance) {
     return domain_frame_deviation(&frame);
 }
 
-// ---- energies
-// -------------------------------------------------------------------------------------------------------------
+// ---- energies ---------------------------------------------------------------------------------------------------
 
 // Kinetic energy and momenta of one domain from its blocks, scaled as in tree_up.c.
 static void add_domain(solver_tree *tree, const tree_domain *domain, solver_tree_energies *e) {
@@ -158,8 +155,7 @@ void solver_tree_get_energies(solver_tree *tree, solver_tree_energies *energies)
     for (int k = 0; k < tree->spring_count; k++) energies->springs += tree_spring_energy(tree, &tree->springs[k]);
 }
 
-// ---- changes at run time
-// --------------------------------------------------------------------------------------------------
+// ---- changes at run time ----------------------------------------------------------------------------------------
 
 fem_status solver_tree_set_stiffness(solver_tree *tree, int instance, double factor) {
     fem_status status = check_index(tree, instance);

@@ -44,8 +44,7 @@ static step_weights weights_of(const solver_tree_options *o) {
     return (step_weights){.position = o->theta * o->theta * h * h, .velocity = o->theta * h, .at = o->theta};
 }
 
-// ---- roots
-// ----------------------------------------------------------------------------------------------------------------
+// ---- roots ------------------------------------------------------------------------------------------------------
 
 // Where a free root is when the pass is evaluated, for accelerations a, al: the same rules as for q and dq.
 static void free_root_trial(tree_root *root, const step_weights *w, double h, const double a[3], const double al[3],
@@ -110,8 +109,7 @@ static void finish_root(tree_root *root, const solver_tree *tree, const step_wei
     *s = next;
 }
 
-// ---- the step
-// -------------------------------------------------------------------------------------------------------------
+// ---- the step ---------------------------------------------------------------------------------------------------
 
 // Clock of the report's parts.
 static void lap(double *start, double *sum) {
@@ -132,6 +130,8 @@ static fem_status pass(solver_tree *tree, const tree_evaluation *at, const tree_
     lap(&clock, &report->seconds_frames);
     tree_gather_loads(tree, at->q);
     lap(&clock, &report->seconds_rest);
+    tree_forces(tree, at);
+    lap(&clock, &report->seconds_forces);
     FEM_TRY(tree_up(tree, at));
     lap(&clock, &report->seconds_up);
     FEM_TRY(tree_down(tree, at->time, tree->ddq_trial));

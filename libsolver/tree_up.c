@@ -1,21 +1,24 @@
 // The pass from the leaves to the root: each domain's equation with all that hangs on it, solved for its ddq as a
-// linear function of the acceleration A = (a; al) of its frame,
-//     ddq = g - T A,   T = H^-1 Mrq^T,   g = H^-1 (f_q - b_q),
-// and what the parent then feels: I A + b is the wrench that it exerts on the domain. One domain at a time here.
+// linear function of the acceleration A = (a; al) of its frame, and what the parent then feels: I A + b is the wrench
+// that it exerts on the domain. One domain at a time here; kernel_tree.c does the same for eight at once.
 //
 // With the own blocks of inertia.h and, for every child k in the axes of the domain, its inertia I_k, b_k and
 // A_k = X A + J ddq + c, X = [1, -[x]; 0, 1], J = [s a; W]:
 //     h = I_k c + b_k,   Mrr += X^T I_k X,   Mrq += X^T I_k J,   Mqq += J^T I_k J,   b_r += X^T h,   b_q += J^T h,
 //     H = Mqq + c_damping D + c_stiffness K.
-// articulated: I = Mrr - Mrq T, b = b_r + Mrq g, which is exact. The lumped levels give the parent a mass point
-// instead: of the subtree's mass at the frame's origin (interface) or at the subtree's centre (center), with the
-// subtree's external wrench. Then the equation for ddq is P1 eq. 17, with eq. 16 or its equivalent for the centre.
+// The equation is one symmetric matrix E with r + 7 rows, whose first r are eliminated, H = L D L^T:
+//         [ H                       ]        [ L                          ]
+//         [ Mrq          Mrr        ]  --->  [ T = Mrq L^-T D^-1    I     ]
+//         [ (f_q-b_q)^T  -b_r^T   0 ]        [ g^T                -b^T  . ]
+// Then ddq = L^-T (g - T^T A), and what is left, I = Mrr - Mrq H^-1 Mrq^T and b = b_r + Mrq H^-1 (f_q - b_q), is what
+// the parent feels: exact (articulated). The lumped levels give the parent a mass point instead: of the subtree's mass
+// at the frame's origin (interface) or at the subtree's centre (center), with the subtree's external wrench. Then the
+// equation for ddq is P1 eq. 17, with eq. 16 or its equivalent for the centre.
 //
 // Uniform scale s, all in class coordinates: m s^3; s, S1 s^4; J, Sth, Mqq s^5; f, K s^3.
 #include "libsolver/tree_internal.h"
 
-// ---- small things
-// -------------------------------------------------------------------------------------------------------
+// ---- small things -----------------------------------------------------------------------------------------------
 
 static void unpack(double (*lanes)[LANES], int lane, double M[36]) {
     for (int i = 0; i < 6; i++)
@@ -75,33 +78,7 @@ static void multiply6(const double M[36], const double x[6], double y[6]) {
     }
 }
 
-// A = L D L^T in the lower triangle (column-major, D on the diagonal). False when a pivot is not positive.
-static bool ldl_factor(int n, double *A) {
-    for (int j = 0; j < n; j++) {
-        double *column = A + (size_t)j * (size_t)n;
-        for (int k = 0; k < j; k++) {
-            const double *left = A + (size_t)k * (size_t)n;
-            double        factor = left[j] * left[k];
-            for (int i = j; i < n; i++) column[i] -= factor * left[i];
-        }
-        double scale = 1 / column[j];
-        if (!(column[j] > 0) || !isfinite(scale)) return false;
-        for (int i = j + 1; i < n; i++) column[i] *= scale;
-        // columns to the left hold L, so the product above is L_jk D_k L_ik
-    }
-    return true;
-}
-
-static void ldl_solve(int n, const double *A, double *b) {
-    for (int j = 0; j < n; j++)
-        for (int i = j + 1; i < n; i++) b[i] -= A[(size_t)j * (size_t)n + (size_t)i] * b[j];
-    for (int j = 0; j < n; j++) b[j] /= A[(size_t)j * (size_t)(n + 1)];
-    for (int j = n - 1; j >= 0; j--)
-        for (int i = j + 1; i < n; i++) b[j] -= A[(size_t)j * (size_t)n + (size_t)i] * b[i];
-}
-
-// ---- one domain
-// ---------------------------------------------------------------------------------------------------------
+// ---- one domain -------------------------------------------------------------------------------------------------
 
 // The equation of a domain while it is put together.
 typedef struct equation {
@@ -134,20 +111,19 @@ static void own_inertia(const solver_tree *tree, const tree_domain *domain, cons
 // f_q = load - f(q) - K (q_start - q) - D dq_start, H = Mqq + c_damping D + c_stiffness K; D = alpha Mqq + beta K
 static void own_forces(const solver_tree *tree, const tree_domain *domain, const tree_evaluation *at, equation *e,
                        tree_work *work) {
-    const cubature_forces *forces = &tree->classes[domain->class_index].forces;
-    int                    r = domain->r;
-    size_t                 offset = domain->offset;
-    double                 s = domain->scale, factor = s * s * s * domain->stiffness;
-    double                 alpha = domain->damping_mass, beta = domain->damping_stiffness;
+    const tree_block *block = &tree->blocks[domain->block];
+    int               r = domain->r;
+    size_t            offset = domain->offset, lane = (size_t)domain->lane;
+    double            alpha = domain->damping_mass, beta = domain->damping_stiffness;
     if (r == 0) return;
-    forces->evaluate(forces->model, at->q + offset, NULL, work->f, work->K, work->forces);
+    for (int i = 0; i < r; i++)
+        for (int j = 0; j <= i; j++) work->K[i * r + j] = work->K[j * r + i] = block->E[TREE_E(i, j) + lane];
     dense_gemv_set(r, r, alpha, e->H, at->dq_start + offset, e->f_q);
-    for (int l = 0; l < r; l++)
-        work->v[l] =
-            at->q_start[offset + (size_t)l] - at->q[offset + (size_t)l] + beta * at->dq_start[offset + (size_t)l];
-    dense_gemv_add(r, r, factor, work->K, work->v, e->f_q);
-    for (int l = 0; l < r; l++) e->f_q[l] = tree->modal[offset + (size_t)l] - factor * work->f[l] - e->f_q[l];
-    double mass = 1 + at->c_damping * alpha, stiff = factor * (at->c_stiffness + at->c_damping * beta);
+    for (size_t l = 0; l < (size_t)r; l++)
+        work->v[l] = at->q_start[offset + l] - at->q[offset + l] + beta * at->dq_start[offset + l];
+    dense_gemv_add(r, r, 1, work->K, work->v, e->f_q);
+    for (size_t l = 0; l < (size_t)r; l++) e->f_q[l] = tree->modal[offset + l] - block->f[l * LANES + lane] - e->f_q[l];
+    double mass = 1 + at->c_damping * alpha, stiff = at->c_stiffness + at->c_damping * beta;
     for (int k = 0; k < r * r; k++) e->H[k] = mass * e->H[k] + stiff * work->K[k];
 }
 
@@ -196,43 +172,45 @@ static void add_child(const solver_tree *tree, const tree_domain *domain, const 
     add_shifted_wrench(outer, x, e->outer);
 }
 
-// T and g with H + shift |diag H|; false when that is not positive definite
-static bool solve_modes(const tree_domain *domain, tree_block *block, double shift, equation *e, tree_work *work) {
-    int    r = domain->r, lane = domain->lane;
-    size_t n = (size_t)r;
-    for (size_t k = 0; k < n * n; k++) work->K[k] = e->H[k] + (k % (n + 1) == 0 ? shift * fabs(e->H[k]) : 0);
-    if (!ldl_factor(r, work->K)) return false;
-    double *L = block->L + lane;
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j <= i; j++) L[(i * (i + 1) / 2 + j) * LANES] = work->K[j * n + i];
-    for (int k = 0; k < 6; k++) {
-        for (int l = 0; l < r; l++) work->v[l] = e->Mrq[6 * l + k];
-        ldl_solve(r, work->K, work->v);
-        for (int l = 0; l < r; l++) block->T[(6 * l + k) * LANES + lane] = work->v[l];
+// Entry (i, j) of one domain's E
+static double *entry(double *E, int i, int j) { return E + (size_t)i * ((size_t)i + 1) / 2 + (size_t)j; }
+
+// E with H + shift |diag H|
+static void put_together(int r, const equation *e, double shift, double *E) {
+    for (int i = 0; i < r; i++) {
+        for (int j = 0; j <= i; j++) *entry(E, i, j) = e->H[j * r + i];
+        *entry(E, i, i) += shift * fabs(e->H[i * r + i]);
+        for (int k = 0; k < 6; k++) *entry(E, r + k, i) = e->Mrq[6 * i + k];
+        *entry(E, r + 6, i) = e->f_q[i] - e->b_q[i];
     }
-    for (int l = 0; l < r; l++) work->v[l] = e->f_q[l] - e->b_q[l];
-    ldl_solve(r, work->K, work->v);
-    for (int l = 0; l < r; l++) block->g[l * LANES + lane] = work->v[l];
+    for (int k = 0; k < 6; k++) {
+        for (int j = 0; j <= k; j++) *entry(E, r + k, r + j) = 0.5 * (e->Mrr[6 * k + j] + e->Mrr[6 * j + k]);
+        *entry(E, r + 6, r + k) = -e->b_r[k];
+    }
+    *entry(E, r + 6, r + 6) = 0;
+}
+
+// The first r pivots; false when one is not positive
+static bool eliminate(int r, double *E) {
+    for (int i = 0; i < r + 7; i++)
+        for (int j = 0; j <= i && j < r + 6; j++) {
+            double sum = *entry(E, i, j);
+            for (int k = 0; k < j && k < r; k++) sum -= *entry(E, i, k) * *entry(E, k, k) * *entry(E, j, k);
+            if (j < r && i > j) sum /= *entry(E, j, j);
+            if (j < r && i == j && !(sum > 0 && isfinite(1 / sum))) return false;
+            *entry(E, i, j) = sum;
+        }
     return true;
 }
 
-// I = Mrr - Mrq T, b = b_r + Mrq g. False when I is not positive semidefinite: a negative stiffness can leave H
-// positive and still make the domain accelerate against the push of its parent.
-static bool articulated(const tree_domain *domain, const tree_block *block, const equation *e, double I[36],
-                        double b[6]) {
+// Is what is left positive semidefinite? A negative stiffness can leave H positive and still make the domain accelerate
+// against the push of its parent.
+static bool is_inertia(int r, double *E, const double Mrr[36]) {
     double P[36];
-    for (int k = 0; k < 36; k++) I[k] = e->Mrr[k];
-    for (int k = 0; k < 6; k++) b[k] = e->b_r[k];
-    for (int l = 0; l < domain->r; l++) {
-        const double *column = e->Mrq + 6 * l, *T = block->T + (size_t)(6 * l * LANES + domain->lane);
-        for (int i = 0; i < 6; i++) {
-            for (int j = 0; j < 6; j++) I[6 * i + j] -= column[i] * T[j * LANES];
-            b[i] += column[i] * block->g[l * LANES + domain->lane];
-        }
-    }
-    for (int k = 0; k < 36; k++) P[k] = I[k];
+    for (int i = 0; i < 6; i++)
+        for (int j = 0; j <= i; j++) P[6 * i + j] = P[6 * j + i] = *entry(E, r + i, r + j);
     for (int j = 0; j < 6; j++) { // Gauss: the pivots
-        const double *d = e->Mrr + (j < 3 ? 0 : 21);
+        const double *d = Mrr + (j < 3 ? 0 : 21);
         double        least = 1e-9 * (d[0] + d[7] + d[14]);
         if (!(P[7 * j] >= -least)) return false;
         if (P[7 * j] <= least) continue; // a mass point has no inertia about itself
@@ -247,12 +225,17 @@ static bool articulated(const tree_domain *domain, const tree_block *block, cons
 static bool solve_domain(const solver_tree *tree, const tree_domain *domain, tree_block *block, equation *e,
                          tree_work *work) {
     bool   lumped = tree->options.subtree != SOLVER_ARTICULATED;
-    double shift = 0, I[36], b[6];
+    int    r = domain->r;
+    double shift = 0, *E = work->E;
     for (int attempt = 0; attempt < 7; attempt++) {
-        if (solve_modes(domain, block, shift, e, work) && (lumped || articulated(domain, block, e, I, b))) {
-            if (lumped) return true;
-            for (int k = 0; k < 36; k++) e->Mrr[k] = I[k];
-            for (int k = 0; k < 6; k++) e->b_r[k] = b[k];
+        put_together(r, e, shift, E);
+        if (eliminate(r, E) && (lumped || is_inertia(r, E, e->Mrr))) {
+            size_t size = ((size_t)r + 7) * ((size_t)r + 8) / 2;
+            for (size_t k = 0; k < size; k++) block->E[k * LANES + (size_t)domain->lane] = E[k];
+            for (int k = 0; !lumped && k < 6; k++) {
+                for (int j = 0; j <= k; j++) e->Mrr[6 * k + j] = e->Mrr[6 * j + k] = *entry(E, r + k, r + j);
+                e->b_r[k] = -*entry(E, r + 6, r + k);
+            }
             return true;
         }
         if (attempt == 0) block->shifts++;
@@ -321,8 +304,7 @@ static bool up_domain(const solver_tree *tree, tree_block *block, int lane, cons
     return true;
 }
 
-// ---- the tree
-// -----------------------------------------------------------------------------------------------------------
+// ---- the tree ---------------------------------------------------------------------------------------------------
 
 typedef struct up_context {
     solver_tree           *tree;

@@ -4,26 +4,19 @@
 
 #include <string.h>
 
-// x = (L D L^T)^-1 x with one lane of a block's factor
-static void solve_lane(const tree_block *block, int lane, double *x) {
-    int           r = block->r;
-    const double *L = block->L + lane;
-    for (int i = 0; i < r; i++)
-        for (int j = 0; j < i; j++) x[i] -= L[(i * (i + 1) / 2 + j) * LANES] * x[j];
-    for (int i = 0; i < r; i++) x[i] /= L[(i * (i + 1) / 2 + i) * LANES];
-    for (int i = r - 1; i >= 0; i--)
-        for (int j = 0; j < i; j++) x[j] -= L[(i * (i + 1) / 2 + j) * LANES] * x[i];
-}
-
 // One domain on the way up: b holds minus its wrench plus what its children's frames feel, modal its modal forces.
-// Afterwards modal is g and the parent has got its part: b + T^T (e_q - b_q), since Mrq g = T^T H g.
+// Afterwards g = D^-1 L^-1 modal has the place of g in E, and the parent has got its part: b + Mrq H^-1 modal
+// = b + T L^-1 modal.
 static void vector_up(const solver_tree *tree, int i, double *all_modal, double (*all_b)[6]) {
     const tree_domain *domain = &tree->domains[i];
     const tree_block  *block = &tree->blocks[domain->block];
-    double            *b = all_b[i], *modal = all_modal + domain->offset;
-    for (int l = 0; l < domain->r; l++)
-        for (int k = 0; k < 6; k++) b[k] += block->T[(6 * l + k) * LANES + domain->lane] * modal[l];
-    solve_lane(block, domain->lane, modal);
+    double            *b = all_b[i], *modal = all_modal + domain->offset, *E = block->E + domain->lane;
+    int                r = domain->r;
+    for (int l = 0; l < r; l++) {
+        for (int j = 0; j < l; j++) modal[l] -= E[TREE_E(l, j)] * modal[j];
+        for (int k = 0; k < 6; k++) b[k] += E[TREE_E(r + k, l)] * modal[l];
+        E[TREE_E(r + 6, l)] = modal[l] / E[TREE_E(l, l)];
+    }
     if (domain->parent < 0) return;
     const tree_domain      *parent = &tree->domains[domain->parent];
     const domain_interface *interface = &tree->classes[parent->class_index].interfaces[domain->interface];
@@ -70,8 +63,6 @@ void tree_respond(const solver_tree *tree, double *modal, double (*b)[6], double
             tree_free_root(tree, domain, b[i], A[i]);
         else
             memset(A[i], 0, sizeof A[i]);
-        for (int l = 0; l < domain->r; l++)
-            for (int k = 0; k < 6; k++)
-                modal[domain->offset + (size_t)l] -= block->T[(6 * l + k) * LANES + domain->lane] * A[i][k];
+        tree_modes(block, domain->lane, A[i], modal + domain->offset);
     }
 }

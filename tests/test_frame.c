@@ -40,7 +40,7 @@ static void derivative_of_rotation(const double w[3], const double *dw, const do
         mat3_mul(out, X, R);
 }
 
-// ---- VegaFEM --------------------------------------------------------------------------------------------------------
+// ---- VegaFEM ----------------------------------------------------------------------------------------------------
 
 static void numbers(const cJSON *json, const char *prefix, const char *key, int count, double *out) {
     char name[64];
@@ -96,7 +96,7 @@ static void test_vega(void **unused) {
     cJSON_Delete(json);
 }
 
-// ---- derivatives of frames ------------------------------------------------------------------------------------------
+// ---- derivatives of frames --------------------------------------------------------------------------------------
 
 enum { POINTS = 14, MODES = 5 };
 
@@ -281,8 +281,7 @@ static void test_rigid_turn(void **unused) {
     assert_true(worst < 1e-12);
 }
 
-// ---- the rotation where it is hard to tell
-// -----------------------------------------------------------------------------
+// ---- the rotation where it is hard to tell ----------------------------------------------------------------------
 
 static double alignment(const double A[9], const double R[9]) { return dense_dot(9, A, R); }
 
@@ -368,7 +367,7 @@ static void test_warm_start(void **unused) {
     for (int i = 0; i < 9; i++) assert_true(fabs(N[i] - (i % 4 == 0)) < 1e-14);
 }
 
-// ---- bad input ------------------------------------------------------------------------------------------------------
+// ---- bad input --------------------------------------------------------------------------------------------------
 
 static void test_bad_input(void **unused) {
     (void)unused;

@@ -37,8 +37,7 @@ static double distance(int n, const double *x, const double *y) {
     return sqrt(sum);
 }
 
-// ---- accuracy
-// ---------------------------------------------------------------------------------------------------------------
+// ---- accuracy ---------------------------------------------------------------------------------------------------
 
 // Every scheme is second order on a damped free tree in gravity; the midpoint rule beats Newmark.
 static void test_order(void **unused) {
@@ -152,8 +151,7 @@ static void test_energies(void **unused) {
     case_destroy(&c);
 }
 
-// ---- stability
-// ----------------------------------------------------------------------------------------------------------------
+// ---- stability --------------------------------------------------------------------------------------------------
 
 // Modes spread over `spread` in stiffness, all given the same speed: the stiffest turn thousands of radians in a step.
 static double stiff_run(double spread, int steps, double theta, int passes, double *h_omega, double *worst) {
@@ -208,8 +206,7 @@ static void test_stiff(void **unused) {
     assert_true(worst < 1.1 && last < 1);
 }
 
-// ---- equivalences
-// ---------------------------------------------------------------------------------------------------------------
+// ---- equivalences -----------------------------------------------------------------------------------------------
 
 // A scaled instance moves like an instance of a class that was scaled before its integrals were made.
 static void test_scale(void **unused) {
@@ -409,8 +406,7 @@ static void test_driven(void **unused) {
     case_destroy(&c);
 }
 
-// ---- failure
-// --------------------------------------------------------------------------------------------------------------------
+// ---- failure ----------------------------------------------------------------------------------------------------
 
 // A force that grows without bound: the step fails with domain, time and reason, and the state is what it was.
 static void test_divergence(void **unused) {

@@ -58,8 +58,7 @@ typedef struct tree_case {
     int         offset[CASE_DOMAINS + 1];
 } tree_case;
 
-// ---- the library's data
-// ---------------------------------------------------------------------------------------------------
+// ---- the library's data -----------------------------------------------------------------------------------------
 
 // Integrals as sums over the mass points.
 static inline void case_integrals(case_domain *d) {
@@ -192,8 +191,7 @@ static inline void case_set_state(const tree_case *c, solver_tree *tree, const d
         assert_ok(solver_tree_set_state(tree, i, q + c->offset[i], dq ? dq + c->offset[i] : NULL));
 }
 
-// ---- the same motion composed without the library
-// ---------------------------------------------------------------------------
+// ---- the same motion composed without the library ---------------------------------------------------------------
 
 static inline void c_mul(number C[9], const number A[9], const number B[9]) {
     for (int i = 0; i < 9; i++) {
