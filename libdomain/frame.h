@@ -54,6 +54,7 @@ typedef struct domain_interface {
     double  turn[9]; // T^T rest
     double *a;       // 3 rows of `stride`: mean displacement of each mode; the padding is zero
     double *F;       // columns of F^l: rows 3 k + i of `stride`, k = 0 .. 2, or 0 .. 1 when flat
+    double *modes;   // the same mode by mode, 16 numbers each: a (3), F by columns (9), zeros
 } domain_interface;
 
 // points: 3 per point, at least three and not on a line. weights: NULL = equal, else > 0. rows: the parent's basis at

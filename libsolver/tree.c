@@ -290,6 +290,7 @@ static void carve_work(solver_tree *tree, carver *c) {
         most = r > most ? r : most;
         if (r > 0 && tree->classes[k].forces.work > forces) forces = tree->classes[k].forces.work;
     }
+    size_t wide = (most + LANES - 1) / LANES * LANES;
     for (int k = 0; k < tree->worker_count; k++) {
         tree_work w = {
             .H = carve(c, most * most, sizeof(double)),
@@ -303,6 +304,8 @@ static void carve_work(solver_tree *tree, carver *c) {
             .E = carve(c, (most + 7) * (most + 8) / 2, sizeof(double)),
             .inertia = carve(c, SOLVER_INERTIA_WORK(most), sizeof(double)),
             .forces = carve(c, forces, sizeof(double)),
+            .lanes = carve(c, (10 * most + 28) * LANES, sizeof(double)),
+            .sum = carve(c, (wide + 13) * wide, sizeof(double)),
         };
         if (c->arena) tree->work[k] = w;
     }
@@ -351,13 +354,24 @@ static void start_lanes(solver_tree *tree) {
         tree_block *block = &tree->blocks[k];
         for (int lane = 0; lane < LANES; lane++) {
             const tree_domain *domain = &tree->domains[block->first + (lane < block->count ? lane : 0)];
+            tree_lanes        *lanes = block->lanes;
             double             unit[9];
             mat3_identity(unit);
-            lane_put(9, block->lanes->R, lane, unit);
-            lane_put(9, block->lanes->Q, lane, unit);
+            lane_put(9, lanes->R, lane, unit);
+            lane_put(9, lanes->Q, lane, unit);
+            lanes->scale[lane] = domain->scale;
+            lanes->damping_mass[lane] = domain->damping_mass, lanes->damping_stiffness[lane] = domain->damping_stiffness;
+            lanes->used[lane] = lane < block->count;
             if (domain->parent < 0) continue;
-            const solver_tree_class *c = &tree->classes[tree->domains[domain->parent].class_index];
-            lane_put(9, block->lanes->fit, lane, c->interfaces[domain->interface].T);
+            const tree_domain      *parent = &tree->domains[domain->parent];
+            const domain_interface *interface = &tree->classes[parent->class_index].interfaces[domain->interface];
+            lanes->above[lane] = parent->scale, lanes->flat[lane] = interface->flat;
+            lane_put(9, lanes->fit, lane, interface->T);
+            lane_put(9, lanes->rest_turn, lane, interface->turn);
+            for (int i = 0; i < 3; i++) lanes->rest_x[i][lane] = parent->scale * interface->x[i];
+            for (int column = 0; column < 3; column++) // the third column of a flat one is made of the other two
+                for (int i = 0; i < 3; i++)
+                    lanes->rest_F[3 * column + i][lane] = interface->flat && column == 2 ? 0 : interface->T[3 * i + column];
         }
     }
 }
@@ -372,6 +386,22 @@ static void start_roots(solver_tree *tree) {
         mat3_identity(root->state.Q);
         root->trial = root->state;
     }
+}
+
+// ---- kernels ----------------------------------------------------------------------------------------------------
+
+#define TREE_DECLARE_KERNELS(level) tree_kernels tree_kernels_##level(void);
+TREE_DECLARE_KERNELS(baseline)
+TREE_DECLARE_KERNELS(avx2)
+TREE_DECLARE_KERNELS(avx512)
+
+static tree_kernels tree_choose_kernels(void) {
+#if defined(__x86_64__)
+    fem_simd level = fem_simd_level();
+    if (level == FEM_SIMD_AVX512) return tree_kernels_avx512();
+    if (level == FEM_SIMD_AVX2) return tree_kernels_avx2();
+#endif
+    return tree_kernels_baseline();
 }
 
 // ---- life -------------------------------------------------------------------------------------------------------
@@ -421,6 +451,7 @@ fem_status solver_tree_create(solver_tree **result, int class_count, const solve
     FEM_TRY(make_arena(tree));
     start_lanes(tree);
     start_roots(tree);
+    tree->kernels = tree_choose_kernels();
     *result = tree;
     tree = NULL;
 done:

@@ -79,7 +79,10 @@ void tree_modes(const tree_block *block, int lane, const double A[6], double *dd
 static void down_task(void *context, int index, int worker) {
     down_context *task = context;
     tree_block   *block = &task->tree->blocks[task->first + index];
-    (void)worker;
+    if (!task->tree->options.plain) {
+        task->tree->kernels.down(task->tree, block, task->ddq, &task->tree->work[worker]);
+        return;
+    }
     for (int lane = 0; lane < block->count; lane++) {
         const tree_domain *domain = &task->tree->domains[block->first + lane];
         double             A[6];

@@ -9,7 +9,7 @@
 
 typedef struct frames_task {
     solver_tree  *tree;
-    const double *q, *dq; // dq may be NULL: poses alone
+    const double *q, *dq;
     int           first;
     bool          poses;
 } frames_task;
@@ -31,6 +31,7 @@ static void relative_frame(const frames_task *task, tree_block *block, int lane)
     lane_put(3, lanes->bias, lane, frame.bias);
     lane_put(9, lanes->F, lane, frame.F);
     lane_put(9, lanes->fit, lane, frame.polar.R);
+    lane_put(9, lanes->P, lane, frame.polar.P);
     domain_frame_gradient(interface, &frame, domain->W);
     block->flags[lane] = frame.polar.flags;
 }
@@ -39,7 +40,9 @@ static void relative_frames_task(void *context, int index, int worker) {
     frames_task *task = context;
     tree_block  *block = &task->tree->blocks[task->first + index];
     (void)worker;
-    for (int lane = 0; lane < block->count; lane++) relative_frame(task, block, lane);
+    if (!task->tree->options.plain) task->tree->kernels.frames(task->tree, block, task->q, task->dq);
+    else
+        for (int lane = 0; lane < block->count; lane++) relative_frame(task, block, lane);
 }
 
 void tree_relative_frames(solver_tree *tree, const double *q, const double *dq) {
@@ -88,6 +91,10 @@ static void velocities_task(void *context, int index, int worker) {
     tree_block  *block = &tree->blocks[task->first + index];
     tree_lanes  *lanes = block->lanes;
     (void)worker;
+    if (!tree->options.plain) {
+        tree->kernels.velocities(tree, block, task->poses);
+        return;
+    }
     for (int lane = 0; lane < block->count; lane++) {
         const tree_domain *domain = &tree->domains[block->first + lane];
         const tree_domain *parent = &tree->domains[domain->parent];

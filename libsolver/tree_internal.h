@@ -19,6 +19,10 @@ enum { SYM6_SIZE = 21 };
 
 // Of one block, lane by lane. "Parent axes" are those of the parent's frame; everything else is in the domain's own.
 typedef struct tree_lanes {
+    // given: the interface at rest (x scaled, F by columns), 1 where it is flat, the parent's scale
+    double rest_x[3][LANES], rest_F[9][LANES], rest_turn[9][LANES], flat[LANES], above[LANES];
+    double scale[LANES], damping_mass[LANES], damping_stiffness[LANES];
+    double used[LANES]; // 1 or 0
     // the frame relative to the parent, parent axes (scaled)
     double x[3][LANES], R[9][LANES], v[3][LANES], turn[3][LANES], bias[3][LANES]; // turn = W dq, bias = dW dq
     double F[9][LANES], fit[9][LANES], P[9][LANES];                               // of domain_frame
@@ -31,6 +35,8 @@ typedef struct tree_lanes {
     double A[6][LANES];
     // what the parent feels, parent axes about the frame's origin (roots: own axes): I A + b is the wrench it exerts
     double I[SYM6_SIZE][LANES], b[6][LANES]; // b without I c
+    // made of them for kernels: h = I c + b, X^T I X, X^T h
+    double h[6][LANES], shifted[SYM6_SIZE][LANES], shifted_h[6][LANES];
     // lumped levels: the subtree as if it were rigid, and the external wrench on it, parent axes (roots: own)
     double rigid[SYM6_SIZE][LANES], rigid_b[6][LANES], outer[6][LANES];
 } tree_lanes;
@@ -47,6 +53,7 @@ typedef struct tree_block {
     int         flags[LANES]; // of domain_polar
     int         shifts;       // lanes whose H was not positive definite in this pass
     int         failed;       // lane that no shift could mend, or -1
+    bool        plain;        // the kernel left it to the plain version in this pass
 } tree_block;
 
 // Entry (i, j), j <= i, of the equation of a block: E[TREE_E(i, j) + lane]
@@ -101,6 +108,8 @@ typedef struct tree_work {
     double *E;                 // (r + 7)(r + 8)/2
     double *inertia;           // of solver_inertia_evaluate
     double *forces;            // of the class's forces
+    double *lanes;             // 6 r + 4 (r + 7) vectors of LANES, for kernels
+    double *sum;               // (n + 13) x n, n = r rounded up to a multiple of LANES, for kernels
 } tree_work;
 
 // Where and with which weights a pass is evaluated: f_q = load - f(q) - K (q_start - q) - D dq_start,
@@ -110,6 +119,16 @@ typedef struct tree_evaluation {
     double        c_damping, c_stiffness;
     double        time;
 } tree_evaluation;
+
+// Fast versions of the pieces of a pass, for the lanes of one block at once (kernel_tree.c), chosen at run time.
+typedef struct tree_kernels {
+    void (*frames)(const solver_tree *tree, tree_block *block, const double *q, const double *dq);
+    void (*velocities)(const solver_tree *tree, tree_block *block, bool poses);
+    // articulated only; false: some lane needs the plain version. It overwrites E.
+    bool (*up)(const solver_tree *tree, tree_block *block, const tree_evaluation *at, tree_work *work);
+    void (*finish)(tree_block *block); // h, shifted, shifted_h
+    void (*down)(const solver_tree *tree, tree_block *block, double *ddq, tree_work *work);
+} tree_kernels;
 
 struct solver_tree {
     solver_tree_options   options;
@@ -140,6 +159,7 @@ struct solver_tree {
     double (*spring_b)[6];     // count: what a parent feels of the springs' forces, parent axes
     double (*spring_A)[6];     // count: accelerations of frames, own axes
 
+    tree_kernels kernels;
     int         worker_count;
     tree_work  *work;  // per worker
     fem_scratch arena; // lanes, coordinates and work space

@@ -179,7 +179,9 @@ fem_status solver_tree_set_damping(solver_tree *tree, int instance, double dampi
         return fem_fail(FEM_BAD_INPUT, "domain %d: damping %g, %g, expected >= 0", instance, damping_mass,
                         damping_stiffness);
     tree_domain *domain = &tree->domains[tree->sorted[instance]];
-    domain->damping_mass = damping_mass, domain->damping_stiffness = damping_stiffness;
+    tree_lanes  *lanes = tree->blocks[domain->block].lanes;
+    domain->damping_mass = lanes->damping_mass[domain->lane] = damping_mass;
+    domain->damping_stiffness = lanes->damping_stiffness[domain->lane] = damping_stiffness;
     return FEM_OK;
 }
 

@@ -315,13 +315,23 @@ typedef struct up_context {
 static void up_task(void *context, int index, int worker) {
     up_context *task = context;
     tree_block *block = &task->tree->blocks[task->first + index];
+    tree_work  *work = &task->tree->work[worker];
+    bool        fast = !task->tree->options.plain && task->tree->options.subtree == SOLVER_ARTICULATED;
+    if (fast) {
+        if (task->tree->kernels.up(task->tree, block, task->at, work)) return;
+        block->plain = true;
+        tree_block_forces(task->tree, block, task->at, work); // E was overwritten
+    }
     for (int lane = 0; lane < block->count; lane++)
-        if (!up_domain(task->tree, block, lane, task->at, &task->tree->work[worker]) && block->failed < 0)
-            block->failed = lane;
+        if (!up_domain(task->tree, block, lane, task->at, work) && block->failed < 0) block->failed = lane;
+    if (fast) task->tree->kernels.finish(block);
 }
 
 fem_status tree_up(solver_tree *tree, const tree_evaluation *at) {
-    for (int k = 0; k < tree->block_count; k++) tree->blocks[k].failed = -1, tree->blocks[k].shifts = 0;
+    for (int k = 0; k < tree->block_count; k++) {
+        tree_block *block = &tree->blocks[k];
+        block->failed = -1, block->shifts = 0, block->plain = false;
+    }
     for (int level = tree->levels - 1; level >= 0; level--) {
         up_context task = {.tree = tree, .at = at, .first = tree->level_block[level]};
         tree_parallel(tree, tree->level_block[level + 1] - task.first, up_task, &task);
@@ -329,6 +339,7 @@ fem_status tree_up(solver_tree *tree, const tree_evaluation *at) {
     for (int k = 0; k < tree->block_count; k++) {
         const tree_block *block = &tree->blocks[k];
         tree->report.shifts += block->shifts;
+        tree->report.plain_blocks += block->plain;
         if (block->failed >= 0)
             return tree_fail(tree, FEM_UNSTABLE, block->first + block->failed, at->time,
                              "its mass and stiffness are not positive definite, or not finite");
