@@ -3,7 +3,8 @@
 #define LIMBER_CUBATURE_H
 
 #include "libmodes/modes.h"
-#include "libcubature/polynomial.h" // StVK by precomputed polynomials, for one instance and for batches
+#include "libcubature/polynomial.h" // StVK by precomputed polynomials
+#include "libcubature/batch.h"      // the same for many instances at once
 
 // What a reduced integrator needs of a class: V(q), f = dV/dq, K = df/dq (r x r, column-major, both halves); NULL is
 // skipped. Returns nothing, allocates nothing; safe from several threads when `work` differs.

@@ -6,55 +6,119 @@
 
 // ---- Gram matrices of strain monomials (precompute.c, kernel_gram.c) -----------------------------------------------
 
-enum { GRAM_TILE = 48 }; // columns of a tile of the Gram matrix
+enum {
+    GRAM_PANEL = 24, // columns that stand side by side in Z: three vectors of eight
+    TILE_PANELS = 4,
+    GRAM_TILE = TILE_PANELS * GRAM_PANEL, // columns of a tile of the Gram matrix
+    MOST_ROWS = 9,
+};
 
-// A row that one integration point contributes: scale x (sum of up to three of e1 e2 e3 g12 g23 g31).
+// A number that one integration point contributes: scale x (sum of up to three of e1 e2 e3 g12 g23 g31).
 typedef struct strain_row {
     int    terms, strain[3];
     double scale;
 } strain_row;
 
-// One block of integration points. Z is rows x columns, column-major; row (row kind) x points + point.
+// Columns of Z: the mode `high` alone (low = -1), the product of two modes, or nothing (high = -1).
+typedef struct strain_column {
+    int low, high;
+} strain_column;
+
+// One block of integration points. Z is panel after panel, each rows x GRAM_PANEL, row-major; row number is
+// (kind of row) x points + point.
 typedef struct gram_block {
-    int               r;
-    int               points; // a multiple of 8; unused ones have zero gradients
-    int               row_count;
-    const strain_row *rows;
-    const double     *root; // points: w^(1/4), w the integration weight
-    const double     *H;    // r x 9 x points: w^(1/4) x displacement gradients of the modes, row-major 3x3
-    int               columns, tiles;
-    double           *Z;
-    double           *G; // upper tiles (s, t), s <= t, at t (t + 1) / 2 + s; each GRAM_TILE^2, column-major
+    int                  points, width; // points: a multiple of 8; vertices of an element
+    int                  modes;         // rounded up to a multiple of 8
+    const double        *Ut;            // n x modes, row-major: the basis, zero past r
+    const double        *frame;         // axes of the material as columns, or NULL for those of the body
+    int                 *vertices;      // points x 8: of the point's element
+    double              *g;             // points x 24: gradients of its shape functions
+    double              *root;          // points: w^(1/4), w the integration weight; 0 at unused points
+    double              *H;             // modes x 9 x points: w^(1/4) R^T (grad u) R of each mode, R the frame
+    int                  row_count;
+    const strain_row    *rows;
+    int                  panels;
+    const strain_column *columns; // panels x GRAM_PANEL
+    double              *Z;
 } gram_block;
 
+// ---- kernels, chosen at run time -----------------------------------------------------------------------------------
+
 typedef struct cubature_kernels {
-    // columns of Z of mode j: the linear one, and the products with modes 0 .. j
-    void (*strain_columns)(const gram_block *block, int j);
-    // G_st += Z_s^T Z_t
-    void (*gram_tile)(const gram_block *block, int s, int t);
+    // H at eight points from `first` on
+    void (*mode_gradients)(const gram_block *block, int first);
+    // fills one panel of Z
+    void (*strain_panel)(const gram_block *block, int panel);
+    // G += Z_s^T Z_t over the rows of kinds first .. first + count - 1; tiles s <= t, G is GRAM_TILE^2, row-major
+    void (*gram_tile)(const gram_block *block, int first, int count, int s, int t, double *G);
     void (*evaluate)(const void *polynomial, const double *q, double *energy, double *f, double *K, double *work);
+    void (*batch)(const cubature_batch *batch, int blocks, const double *q, const double *factor, double *energy,
+                  double *f, double *K, double *work);
 } cubature_kernels;
 
 // Those of this processor (kernels.c).
 cubature_kernels cubature_choose_kernels(void);
 
 #define CUBATURE_DECLARE_KERNELS(level)                                                                                \
-    void cubature_strain_columns_##level(const gram_block *block, int j);                                              \
-    void cubature_gram_tile_##level(const gram_block *block, int s, int t);                                            \
+    void cubature_mode_gradients_##level(const gram_block *block, int first);                                          \
+    void cubature_strain_panel_##level(const gram_block *block, int panel);                                            \
+    void cubature_gram_tile_##level(const gram_block *block, int first, int count, int s, int t, double *G);           \
     void cubature_evaluate_##level(const void *polynomial, const double *q, double *energy, double *f, double *K,      \
-                                   double *work);
+                                   double *work);                                                                      \
+    void cubature_batch_##level(const cubature_batch *batch, int blocks, const double *q, const double *factor,        \
+                                double *energy, double *f, double *K, double *work);
 CUBATURE_DECLARE_KERNELS(baseline)
 CUBATURE_DECLARE_KERNELS(avx2)
 CUBATURE_DECLARE_KERNELS(avx512)
 
 // ---- one instance (kernel_evaluate.c) ------------------------------------------------------------------------------
 
-// Work space of evaluate, in doubles: 1 and q behind it, padded; then the triangle in which K is summed, with rows for
-// the 1 as well; then one row of the contracted block and its row sums.
-static inline size_t evaluate_row(int r) { return ((size_t)r + 1 + 7) / 8 * 8; }
-static inline size_t evaluate_work(int r) {
-    size_t row = evaluate_row(r), n = (size_t)r;
-    return 3 * row + 8 * row + ((n + 1) * (n + 2) / 2 + 7) / 8 * 8 + 8;
+// Work space of evaluate. Triangles are packed by rows. Arrays are rounded up to whole vectors of eight, so that no
+// vector reaches from one into the next: a load that overlaps a store just made has to wait for it.
+typedef struct evaluate_arrays {
+    double *Q;    // r + 1: 1 and q
+    double *row;  // r + 1
+    double *sums; // (r + 1) x 8: sums that are still spread over eight lanes
+    double *X;    // triangle of Q_i Q_j
+    double *T;    // triangle in which the Hessian is summed
+    double *P;    // triangles P^1 .. P^r, of 2 .. r + 1 rows
+} evaluate_arrays;
+
+static inline size_t evaluate_vectors(size_t count) { return (count + 7) / 8 * 8; }
+static inline size_t evaluate_triangle(int rows) { return evaluate_vectors((size_t)rows * ((size_t)rows + 1) / 2); }
+static inline size_t evaluate_carve(int r, double *work, evaluate_arrays *w) { // returns the size up to P
+    size_t vector = evaluate_vectors((size_t)r + 1), matrix = evaluate_triangle(r + 1), size = 10 * vector + 2 * matrix;
+    *w = (evaluate_arrays){.Q = work,
+                           .row = work + vector,
+                           .sums = work + 2 * vector,
+                           .X = work + 10 * vector,
+                           .T = work + 10 * vector + matrix,
+                           .P = work + size};
+    return size;
 }
+static inline size_t evaluate_work(int r) {
+    evaluate_arrays w;
+    size_t          size = evaluate_carve(r, NULL, &w);
+    for (int a = 1; a <= r; a++) size += evaluate_triangle(a + 1);
+    return size + 8; // zeros may be added behind a triangle
+}
+
+// ---- batches (batch.c, kernel_batch.c) -----------------------------------------------------------------------------
+
+enum { BATCH_ROWS = 12 }; // rows of K that are packed together
+
+typedef struct batch_pair {
+    int a, b; // a <= b
+} batch_pair;
+
+struct cubature_batch {
+    int              r, pair_count;
+    int              columns; // r + pair_count monomials
+    int              groups;  // of BATCH_ROWS rows
+    cubature_kernels kernels;
+    double          *rows;  // groups x columns x BATCH_ROWS
+    double          *K0;    // groups x BATCH_ROWS
+    batch_pair      *pairs; // groups x BATCH_ROWS: what a row is
+};
 
 #endif

@@ -9,6 +9,12 @@
 
 typedef double real __attribute__((vector_size(64)));
 
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 8")
+#endif
+
 static inline real load(const double *memory) {
     real x;
     memcpy(&x, memory, sizeof x);
@@ -16,90 +22,144 @@ static inline real load(const double *memory) {
 }
 static inline void store(double *memory, real x) { memcpy(memory, &x, sizeof x); }
 
-// Writes the rows that the strain e gives at eight points into column `column`.
-static inline void put(const gram_block *b, int column, int point, const real e[6]) {
-    double *z = b->Z + (size_t)column * (size_t)(b->row_count * b->points) + (size_t)point;
-    for (int row = 0; row < b->row_count; row++) {
-        const strain_row *s = &b->rows[row];
-        real              x = e[s->strain[0]];
-        for (int t = 1; t < s->terms; t++) x += e[s->strain[t]];
-        store(z + row * b->points, s->scale * x);
+// ---- strain --------------------------------------------------------------------------------------------------------
+
+// Rows of the 8 x 8 matrix become columns.
+static inline void transpose(real x[8]) {
+    real y[8];
+    UNROLL for (int i = 0; i < 8; i += 2) {
+        y[i] = __builtin_shufflevector(x[i], x[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+        y[i + 1] = __builtin_shufflevector(x[i], x[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    }
+    UNROLL for (int i = 0; i < 8; i++) {
+        const int j = i & ~2;
+        x[i] = i & 2 ? __builtin_shufflevector(y[j], y[j + 2], 2, 3, 10, 11, 6, 7, 14, 15)
+                     : __builtin_shufflevector(y[j], y[j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+    }
+    UNROLL for (int i = 0; i < 8; i++) {
+        const int j = i & ~4;
+        y[i] = i & 4 ? __builtin_shufflevector(x[j], x[j + 4], 4, 5, 6, 7, 12, 13, 14, 15)
+                     : __builtin_shufflevector(x[j], x[j + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+    }
+    UNROLL for (int i = 0; i < 8; i++) x[i] = y[i];
+}
+
+// H_ij = sum_a (u_a)_i dN_a/dX_j of eight modes side by side at each of eight points; then points side by side
+void JOIN(cubature_mode_gradients, SIMD_SUFFIX)(const gram_block *b, int first) {
+    for (int mode = 0; mode < b->modes; mode += 8) {
+        real H[9][8];
+        for (int p = 0; p < 8; p++) {
+            const int    *v = b->vertices + 8 * (size_t)(first + p);
+            const double *g = b->g + 24 * (size_t)(first + p);
+            real          h[9];
+            UNROLL for (int i = 0; i < 9; i++) h[i] = (real){0};
+            for (int a = 0; a < b->width; a++) UNROLL for (int i = 0; i < 3; i++) {
+                    real u = load(b->Ut + (3 * (size_t)v[a] + (size_t)i) * (size_t)b->modes + (size_t)mode);
+                    UNROLL for (int j = 0; j < 3; j++) h[3 * i + j] += u * g[3 * a + j];
+                }
+            if (b->frame) {
+                const double *R = b->frame;
+                real          T[9]; // H R
+                UNROLL for (int i = 0; i < 3; i++) UNROLL for (int j = 0; j < 3; j++) T[3 * i + j] =
+                    h[3 * i] * R[j] + h[3 * i + 1] * R[3 + j] + h[3 * i + 2] * R[6 + j];
+                UNROLL for (int i = 0; i < 3; i++) UNROLL for (int j = 0; j < 3; j++) h[3 * i + j] =
+                    R[i] * T[j] + R[3 + i] * T[3 + j] + R[6 + i] * T[6 + j];
+            }
+            UNROLL for (int i = 0; i < 9; i++) H[i][p] = b->root[first + p] * h[i];
+        }
+        for (int i = 0; i < 9; i++) {
+            transpose(H[i]);
+            double *out = b->H + ((size_t)mode * 9 + (size_t)i) * (size_t)b->points + (size_t)first;
+            for (int lane = 0; lane < 8; lane++) store(out + (size_t)lane * 9 * (size_t)b->points, H[i][lane]);
+        }
     }
 }
 
-// sym(A^T B) as e1 e2 e3 g12 g23 g31, g being twice the tensor's
-static inline void symmetric_product(real e[6], const real A[9], const real B[9]) {
-    for (int i = 0; i < 3; i++) {
-        const int j = (i + 1) % 3;
-        e[i] = A[i] * B[i] + A[3 + i] * B[3 + i] + A[6 + i] * B[6 + i];
-        e[3 + i] = A[i] * B[j] + A[j] * B[i] + A[3 + i] * B[3 + j] + A[3 + j] * B[3 + i] + A[6 + i] * B[6 + j] +
-                   A[6 + j] * B[6 + i];
-    }
-}
-
-void JOIN(cubature_strain_columns, SIMD_SUFFIX)(const gram_block *b, int j) {
-    int    first = b->r + j * (j + 1) / 2;
-    size_t stride = 9 * (size_t)b->points;
-    for (int p = 0; p < b->points; p += 8) {
-        const double *h = b->H + (size_t)p;
-        real          A[9], B[9], e[6], root = load(b->root + p);
-        for (int i = 0; i < 9; i++) B[i] = load(h + (size_t)j * stride + (size_t)(i * b->points));
-        for (int i = 0; i < 3; i++) {
+// L_high = sym(H) or B = sym(H_low^T H_high) at eight points as e1 e2 e3 g12 g23 g31, g being twice the tensor's
+static inline void strain(real e[6], const gram_block *b, strain_column column, int point) {
+    real          A[9], B[9];
+    size_t        stride = 9 * (size_t)b->points;
+    const double *high = b->H + (size_t)column.high * stride + (size_t)point;
+    UNROLL for (int i = 0; i < 9; i++) B[i] = load(high + i * b->points);
+    if (column.low < 0) {
+        real root = load(b->root + point);
+        UNROLL for (int i = 0; i < 3; i++) {
             const int k = (i + 1) % 3;
             e[i] = root * B[4 * i];
             e[3 + i] = root * (B[3 * i + k] + B[3 * k + i]);
         }
-        put(b, j, p, e);
-        for (int i = 0; i <= j; i++, h += stride) {
-            for (int a = 0; a < 9; a++) A[a] = load(h + a * b->points);
-            symmetric_product(e, A, B);
-            put(b, first + i, p, e);
-        }
+        return;
+    }
+    const double *low = b->H + (size_t)column.low * stride + (size_t)point;
+    UNROLL for (int i = 0; i < 9; i++) A[i] = load(low + i * b->points);
+    UNROLL for (int i = 0; i < 3; i++) {
+        const int k = (i + 1) % 3;
+        e[i] = A[i] * B[i] + A[3 + i] * B[3 + i] + A[6 + i] * B[6 + i];
+        e[3 + i] = A[i] * B[k] + A[k] * B[i] + A[3 + i] * B[3 + k] + A[3 + k] * B[3 + i] + A[6 + i] * B[6 + k] +
+                   A[6 + k] * B[6 + i];
     }
 }
 
-// Columns of a micro-tile: as many sums as the registers hold (8 partial sums each).
-#if defined(__AVX512F__)
-enum { MI = 4, MJ = 6 };
-#else
-enum { MI = 2, MJ = 3 };
-#endif
-
-typedef double half __attribute__((vector_size(32)));
-typedef double pair __attribute__((vector_size(16)));
-
-static inline double lane_sum(real x) {
-    half h = __builtin_shufflevector(x, x, 0, 1, 2, 3) + __builtin_shufflevector(x, x, 4, 5, 6, 7);
-    pair p = __builtin_shufflevector(h, h, 0, 1) + __builtin_shufflevector(h, h, 2, 3);
-    return p[0] + p[1];
+void JOIN(cubature_strain_panel, SIMD_SUFFIX)(const gram_block *b, int panel) {
+    double *Z = b->Z + (size_t)panel * (size_t)(b->row_count * b->points) * GRAM_PANEL;
+    for (int first = 0; first < GRAM_PANEL; first += 8)
+        for (int point = 0; point < b->points; point += 8) {
+            real e[8][6], x[8];
+            for (int c = 0; c < 8; c++) {
+                strain_column column = b->columns[panel * GRAM_PANEL + first + c];
+                if (column.high < 0)
+                    memset(e[c], 0, sizeof e[c]);
+                else
+                    strain(e[c], b, column, point);
+            }
+            for (int row = 0; row < b->row_count; row++) {
+                const strain_row *s = &b->rows[row];
+                for (int c = 0; c < 8; c++) {
+                    x[c] = e[c][s->strain[0]];
+                    for (int t = 1; t < s->terms; t++) x[c] += e[c][s->strain[t]];
+                    x[c] *= s->scale;
+                }
+                transpose(x);
+                double *out = Z + (size_t)(row * b->points + point) * GRAM_PANEL + first;
+                for (int lane = 0; lane < 8; lane++) store(out + lane * GRAM_PANEL, x[lane]);
+            }
+        }
 }
 
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
+// ---- Gram matrix
+// -----------------------------------------------------------------------------------------------------
+
+// MI columns of one panel times MV x 8 columns of another: as many sums as the registers hold.
+#if defined(__AVX512F__)
+enum { MI = 8, MV = 3 };
 #else
-#define UNROLL _Pragma("GCC unroll 8")
+enum { MI = 6, MV = 1 };
 #endif
 
-// Columns are dotted along their length, so that neither of them has to be transposed: MI + MJ loads for MI x MJ
-// products.
-void JOIN(cubature_gram_tile, SIMD_SUFFIX)(const gram_block *b, int s, int t) {
-    int     rows = b->row_count * b->points;
-    double *G = b->G + ((size_t)t * ((size_t)t + 1) / 2 + (size_t)s) * (GRAM_TILE * GRAM_TILE);
-    for (int J = 0; J < GRAM_TILE; J += MJ)
-        for (int I = 0; I < GRAM_TILE; I += MI) {
-            if (s == t && I >= J + MJ) break; // below the diagonal
-            const double *x = b->Z + (size_t)(s * GRAM_TILE + I) * (size_t)rows;
-            const double *y = b->Z + (size_t)(t * GRAM_TILE + J) * (size_t)rows;
-            real          sum[MI][MJ] = {{{0}}};
-            for (int k = 0; k < rows; k += 8) {
-                real u[MI], v;
-                UNROLL for (int i = 0; i < MI; i++) u[i] = load(x + (size_t)i * (size_t)rows + k);
-                UNROLL for (int j = 0; j < MJ; j++) {
-                    v = load(y + (size_t)j * (size_t)rows + k);
-                    UNROLL for (int i = 0; i < MI; i++) sum[i][j] += u[i] * v;
-                }
+static inline void micro_tile(int rows, const double *x, const double *y, double *G) {
+    real sum[MI][MV];
+    UNROLL for (int i = 0; i < MI; i++) UNROLL for (int v = 0; v < MV; v++) sum[i][v] = load(G + i * GRAM_TILE + 8 * v);
+    do {
+        real z[MV];
+        UNROLL for (int v = 0; v < MV; v++) z[v] = load(y + 8 * v);
+        UNROLL for (int i = 0; i < MI; i++) UNROLL for (int v = 0; v < MV; v++) sum[i][v] += x[i] * z[v];
+        x += GRAM_PANEL, y += GRAM_PANEL;
+    } while (--rows > 0);
+    UNROLL for (int i = 0; i < MI; i++) UNROLL for (int v = 0; v < MV; v++) store(G + i * GRAM_TILE + 8 * v, sum[i][v]);
+}
+
+// Kinds of rows are the outer loop: what a tile needs of one kind (8 panels, 150 kB) stays in the second cache and is
+// used four times, each panel of x in the first.
+void JOIN(cubature_gram_tile, SIMD_SUFFIX)(const gram_block *b, int first, int count, int s, int t, double *G) {
+    size_t part = (size_t)b->points * GRAM_PANEL, panel = (size_t)b->row_count * part;
+    for (int row = first; row < first + count; row++)
+        for (int I = s * TILE_PANELS; I < (s + 1) * TILE_PANELS && I < b->panels; I++)
+            for (int J = s == t ? I : t * TILE_PANELS; J < (t + 1) * TILE_PANELS && J < b->panels; J++) {
+                const double *x = b->Z + (size_t)I * panel + (size_t)row * part;
+                const double *y = b->Z + (size_t)J * panel + (size_t)row * part;
+                double       *g = G + ((I % TILE_PANELS) * GRAM_TILE + J % TILE_PANELS) * GRAM_PANEL;
+                for (int i = 0; i < GRAM_PANEL; i += MI)
+                    for (int j = 0; j < GRAM_PANEL; j += 8 * MV)
+                        micro_tile(b->points, x + i, y + j, g + i * GRAM_TILE + j);
             }
-            for (int j = 0; j < MJ; j++)
-                for (int i = 0; i < MI; i++) G[(J + j) * GRAM_TILE + I + i] += lane_sum(sum[i][j]);
-        }
 }

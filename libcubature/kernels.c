@@ -3,8 +3,9 @@
 
 #define KERNELS(level)                                                                                                 \
     (cubature_kernels) {                                                                                               \
-        .strain_columns = cubature_strain_columns_##level, .gram_tile = cubature_gram_tile_##level,                    \
-        .evaluate = cubature_evaluate_##level                                                                          \
+        .mode_gradients = cubature_mode_gradients_##level, .strain_panel = cubature_strain_panel_##level,              \
+        .gram_tile = cubature_gram_tile_##level, .evaluate = cubature_evaluate_##level,                                \
+        .batch = cubature_batch_##level                                                                                \
     }
 
 cubature_kernels cubature_choose_kernels(void) {

@@ -9,5 +9,6 @@
 #include "libfem/amg.h"     // multigrid for matrices that are too large for it
 #include "libfem/body.h"    // materials, elements, mass, assembly
 #include "libfem/store.h"   // checked binary files, hashes
+#include "libfem/batch.h"   // many small dense systems side by side
 
 #endif
