@@ -1,6 +1,6 @@
-// The tree of domains: cost against the number of domains for chains, stars and binary trees, and a tree like the oak of
-// Barbič and Zhao 2011 (41 branches with r = 20 in 5 classes, 1,394 leaves with r = 8), with the parts of a step, beside
-// the paper's 29 ms. All StVK, two passes per step, one thread unless said.
+// The tree of domains: cost against the number of domains for chains, stars and binary trees, and a tree like the oak
+// of Barbič and Zhao 2011 (41 branches with r = 20 in 5 classes, 1,394 leaves with r = 8), with the parts of a step,
+// beside the paper's 29 ms. All StVK, two passes per step, one thread unless said.
 #include "bench/bench.h"
 #include "bench/plot.h"
 #include "tests/tree_body.h"
@@ -11,6 +11,7 @@ static const int counts[SIZES] = {10, 30, 100, 300, 1000, 3000, 10000};
 typedef struct part {
     tree_body           body;
     cubature_polynomial polynomial;
+    cubature_batch     *batch;
     domain_interface   *interfaces;
     int                 interface_count;
 } part;
@@ -25,11 +26,12 @@ static void part_create(part *p, double length, double width, int cells, int r, 
     m.kind = FEM_STVK, m.young = 2e6, m.poisson = 0.3, m.density = 1000;
     bench_try(fem_generate_box(&mesh, FEM_T4, low, high, n));
     bench_try(fem_mesh_set_material(&mesh, &m));
-    tree_body_options                o = {.root = "x0", .end_count = ends > 0, .ends = &end, .r = r};
-    cubature_polynomial_options      po = cubature_polynomial_default_options();
-    tree_body                       *b = &p->body;
+    tree_body_options           o = {.root = "x0", .end_count = ends > 0, .ends = &end, .r = r};
+    cubature_polynomial_options po = cubature_polynomial_default_options();
+    tree_body                  *b = &p->body;
     bench_try(tree_body_create(b, &mesh, &o));
     bench_try(cubature_polynomial_create(&p->polynomial, b->body, r, b->U, &po, NULL));
+    bench_try(cubature_batch_create(&p->batch, &p->polynomial));
     p->interfaces = fem_calloc((size_t)ends, sizeof *p->interfaces);
     for (p->interface_count = 0; p->interface_count < ends; p->interface_count++) {
         domain_interface *interface = &p->interfaces[p->interface_count];
@@ -37,7 +39,8 @@ static void part_create(part *p, double length, double width, int cells, int r, 
             bench_try(tree_body_interface(b, fem_mesh_vertex_set(&b->mesh, end), NULL, interface));
             continue;
         }
-        int     first = b->mesh.element_count / 4, element = first + (p->interface_count * 7919) % (b->mesh.element_count - first);
+        int first = b->mesh.element_count / 4,
+            element = first + (p->interface_count * 7919) % (b->mesh.element_count - first);
         fem_set set = {.count = 4, .items = b->mesh.elements + 4 * element};
         bench_try(tree_body_interface(b, &set, NULL, interface));
     }
@@ -46,6 +49,7 @@ static void part_create(part *p, double length, double width, int cells, int r, 
 static void part_destroy(part *p) {
     for (int k = 0; k < p->interface_count; k++) domain_interface_destroy(&p->interfaces[k]);
     fem_free(p->interfaces);
+    cubature_batch_destroy(p->batch);
     cubature_polynomial_destroy(&p->polynomial);
     tree_body_destroy(&p->body);
 }
@@ -53,6 +57,7 @@ static void part_destroy(part *p) {
 static solver_tree_class part_class(const part *p, const char *name) {
     solver_tree_class c = tree_body_class(&p->body, name);
     c.forces = cubature_polynomial_forces(&p->polynomial);
+    c.batch = p->batch;
     c.interface_count = p->interface_count, c.interfaces = p->interfaces;
     c.damping_stiffness = 0.002;
     return c;
@@ -98,7 +103,7 @@ static void scaling(int r) {
     printf("   exponent\n");
     for (int shape = 0; shape < 3; shape++) {
         double x[SIZES], y[SIZES], sx = 0, sy = 0, sxx = 0, sxy = 0;
-        part   link, hub;
+        part   link = {0}, hub = {0};
         part_create(&link, 1, 0.2, 6, r, 3);
         part_create(&hub, 1, 0.2, 6, r, shape == 1 ? counts[SIZES - 1] : 1);
         solver_tree_class classes[2] = {part_class(&link, "link"), part_class(&hub, "hub")};
@@ -137,13 +142,14 @@ static void scaling(int r) {
 
 static void oak(void) {
     enum { CLASSES = 6, BRANCHES = 41, LEAVES = 34, ALL = BRANCHES * (1 + LEAVES) };
-    part                 parts[CLASSES];
+    part                 parts[CLASSES] = {0};
     solver_tree_class    classes[CLASSES];
     solver_tree_instance list[ALL];
     const char          *names[CLASSES] = {"trunk", "branch A", "branch B", "branch C", "branch D", "leaf"};
     for (int k = 0; k < CLASSES; k++) {
         bool leaf = k == CLASSES - 1;
-        part_create(&parts[k], leaf ? 0.1 : 1 + 0.2 * k, leaf ? 0.02 : 0.1, leaf ? 4 : 8, leaf ? 8 : 20, leaf ? 0 : LEAVES + 11);
+        part_create(&parts[k], leaf ? 0.1 : 1 + 0.2 * k, leaf ? 0.02 : 0.1, leaf ? 4 : 8, leaf ? 8 : 20,
+                    leaf ? 0 : LEAVES + 11);
         classes[k] = part_class(&parts[k], names[k]);
     }
     int n = 0;
@@ -151,21 +157,27 @@ static void oak(void) {
         int parent = b == 0 ? -1 : b <= 10 ? 0 : 1 + (b - 11) / 3;
         list[n++] = (solver_tree_instance){.class_index = b == 0 ? 0 : 1 + b % 4,
                                            .parent = parent,
-                                           .interface = b == 0 ? 0 : b <= 10 ? b : 1 + b % 3,
-                                           .scale = b == 0 ? 1 : b <= 10 ? 0.7 : 0.4,
+                                           .interface = b == 0    ? 0
+                                                        : b <= 10 ? b
+                                                                  : 1 + b % 3,
+                                           .scale = b == 0    ? 1
+                                                    : b <= 10 ? 0.7
+                                                              : 0.4,
                                            .stiffness = 1};
     }
     for (int b = 0; b < BRANCHES; b++)
         for (int k = 0; k < LEAVES; k++)
-            list[n++] = (solver_tree_instance){.class_index = CLASSES - 1, .parent = b, .interface = 11 + k, .scale = 1, .stiffness = 1};
+            list[n++] = (solver_tree_instance){
+                .class_index = CLASSES - 1, .parent = b, .interface = 11 + k, .scale = 1, .stiffness = 1};
     solver_tree_options o = solver_tree_default_options();
     o.time_step = 1e-3;
-    printf("\n   like the oak of the paper: %d domains, %d branches r = 20 in 5 classes, %d leaves r = 8\n", ALL, BRANCHES,
-           BRANCHES * LEAVES);
-    printf("   %-28s %9s | %7s %7s %7s %7s %7s | paper 29 ms (one 2010 core)\n", "ms per step", "all", "frames", "forces",
-           "up", "down", "rest");
+    printf("\n   like the oak of the paper: %d domains, %d branches r = 20 in 5 classes, %d leaves r = 8\n", ALL,
+           BRANCHES, BRANCHES * LEAVES);
+    printf("   %-28s %9s | %7s %7s %7s %7s %7s | paper 29 ms (one 2010 core)\n", "ms per step", "all", "frames",
+           "forces", "up", "down", "rest");
     for (int variant = 0; variant < 5; variant++) {
-        const char *rows[] = {"L3, 2 passes", "L3, 1 pass", "L3, 2 passes, plain", "L1, 2 passes (plain)", "L3, 2 passes, all threads"};
+        const char *rows[] = {"L3, 2 passes", "L3, 1 pass", "L3, 2 passes, plain", "L1, 2 passes (plain)",
+                              "L3, 2 passes, all threads"};
         o.passes = variant == 1 ? 1 : 2, o.plain = variant == 2;
         o.subtree = variant == 3 ? SOLVER_INTERFACE : SOLVER_ARTICULATED;
         fem_set_threads(variant == 4 ? 0 : 1);
@@ -180,7 +192,8 @@ static void oak(void) {
                 for (int k = 0; k < 20; k++) bench_try(solver_tree_step(tree));
                 seconds = fmin(seconds, (fem_seconds() - begin) / 20);
             }
-        } else seconds = measure(tree, variant == 2 || variant == 3 ? 5 : 20, 5, &r);
+        } else
+            seconds = measure(tree, variant == 2 || variant == 3 ? 5 : 20, 5, &r);
         double per = 1e3 / (r.steps > 0 ? r.steps : 1);
         printf("   %-28s %9.3f | %7.3f %7.3f %7.3f %7.3f %7.3f | %s%d plain blocks\n", rows[variant], 1e3 * seconds,
                per * r.seconds_frames, per * r.seconds_forces, per * r.seconds_up, per * r.seconds_down,

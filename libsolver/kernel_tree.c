@@ -32,10 +32,12 @@ INLINE void cross(real *c, const real *a, const real *b) {
     c[0] = x, c[1] = y, c[2] = z;
 }
 INLINE void multiply(real *C, const real *A, const real *B) { // C = A B
-    UNROLL for (int i = 0; i < 9; i++) C[i] = A[i / 3 * 3] * B[i % 3] + A[i / 3 * 3 + 1] * B[3 + i % 3] + A[i / 3 * 3 + 2] * B[6 + i % 3];
+    UNROLL for (int i = 0; i < 9; i++) C[i] =
+        A[i / 3 * 3] * B[i % 3] + A[i / 3 * 3 + 1] * B[3 + i % 3] + A[i / 3 * 3 + 2] * B[6 + i % 3];
 }
 INLINE void multiply_nt(real *C, const real *A, const real *B) { // C = A B^T
-    UNROLL for (int i = 0; i < 9; i++) C[i] = A[i / 3 * 3] * B[i % 3 * 3] + A[i / 3 * 3 + 1] * B[i % 3 * 3 + 1] + A[i / 3 * 3 + 2] * B[i % 3 * 3 + 2];
+    UNROLL for (int i = 0; i < 9; i++) C[i] =
+        A[i / 3 * 3] * B[i % 3 * 3] + A[i / 3 * 3 + 1] * B[i % 3 * 3 + 1] + A[i / 3 * 3 + 2] * B[i % 3 * 3 + 2];
 }
 INLINE void multiply_vector(real *y, const real *A, const real *x) {
     UNROLL for (int i = 0; i < 3; i++) y[i] = A[3 * i] * x[0] + A[3 * i + 1] * x[1] + A[3 * i + 2] * x[2];
@@ -130,20 +132,22 @@ static void gradients(const solver_tree *tree, tree_block *block, const real *F,
         C[0] = C[4] = C[8] = real_set(0);
         C[1] = -fit[6 + k], C[2] = fit[3 + k], C[3] = fit[6 + k], C[5] = -fit[k], C[6] = -fit[3 + k], C[7] = fit[k];
         if (k < 2) UNROLL
-            for (int i = 0; i < 9; i++) {
-                if (k == 0) C[i] += flat * ((i % 4 == 0 ? n2 : real_set(0)) - F[3 + i / 3] * n[i % 3]);
-                else C[i] += flat * (F[i / 3] * n[i % 3] - (i % 4 == 0 ? n1 : real_set(0)));
-            }
+        for (int i = 0; i < 9; i++) {
+            if (k == 0)
+                C[i] += flat * ((i % 4 == 0 ? n2 : real_set(0)) - F[3 + i / 3] * n[i % 3]);
+            else
+                C[i] += flat * (F[i / 3] * n[i % 3] - (i % 4 == 0 ? n1 : real_set(0)));
+        }
         multiply(B[k], P, C);
     }
     for (int lane = 0; lane < block->count; lane++) {
-        const tree_domain      *domain = &tree->domains[block->first + lane];
+        const tree_domain       *domain = &tree->domains[block->first + lane];
         const solver_tree_class *c = &tree->classes[tree->domains[domain->parent].class_index];
-        const domain_interface *interface = &c->interfaces[domain->interface];
-        int                     vectors_of = interface->stride / LANES;
-        const real             *f = (const real *)interface->F;
-        real                   *W = (real *)domain->W;
-        double                  b[27];
+        const domain_interface  *interface = &c->interfaces[domain->interface];
+        int                      vectors_of = interface->stride / LANES;
+        const real              *f = (const real *)interface->F;
+        real                    *W = (real *)domain->W;
+        double                   b[27];
         for (int i = 0; i < 27; i++) b[i] = B[i / 9][i % 9][lane];
         for (int v = 0; v < vectors_of; v++) {
             real x[9];
@@ -172,16 +176,17 @@ static void mend(tree_block *block, mask good, const real *A, real *fit, real *L
             block->flags[lane] = polar_of_lane.flags;
             for (int i = 0; i < 9; i++)
                 fit[i][lane] = polar_of_lane.R[i], L[i][lane] = polar_of_lane.L[i], P[i][lane] = polar_of_lane.P[i];
-        } else if (!(mat3_det(a) > 0)) block->flags[lane] = DOMAIN_REFLECTED;
+        } else if (!(mat3_det(a) > 0))
+            block->flags[lane] = DOMAIN_REFLECTED;
     }
 }
 
 static void frames(const solver_tree *tree, tree_block *block, const double *q, const double *dq) {
-    tree_lanes                  *lanes = block->lanes;
-    _Alignas(64) double          sum[12][LANES], rate[12][LANES];
-    real                         F[9], dF[9], A[9], L[9], fit[9], P[9], D[9], g[3], w[3], t[3], u[3], third[3];
-    real                         above = *(real *)lanes->above, flat = *(real *)lanes->flat;
-    const real                  *s = lanes_of(sum), *r = lanes_of(rate);
+    tree_lanes         *lanes = block->lanes;
+    _Alignas(64) double sum[12][LANES], rate[12][LANES];
+    real                F[9], dF[9], A[9], L[9], fit[9], P[9], D[9], g[3], w[3], t[3], u[3], third[3];
+    real                above = *(real *)lanes->above, flat = *(real *)lanes->flat;
+    const real         *s = lanes_of(sum), *r = lanes_of(rate);
     sums_over_modes(tree, block, q, sum);
     sums_over_modes(tree, block, dq, rate);
     for (int i = 0; i < 3; i++) {
@@ -227,8 +232,9 @@ static void frames(const solver_tree *tree, tree_block *block, const double *q, 
 // Numbers of the parents of a block's lanes.
 #define GATHER_ABOVE(n, field, out)                                                                                    \
     for (int lane = 0; lane < LANES; lane++) {                                                                         \
-        const tree_domain *parent = &tree->domains[tree->domains[block->first + (lane < block->count ? lane : 0)].parent]; \
-        const tree_lanes  *from = tree->blocks[parent->block].lanes;                                                   \
+        const tree_domain *parent =                                                                                    \
+            &tree->domains[tree->domains[block->first + (lane < block->count ? lane : 0)].parent];                     \
+        const tree_lanes *from = tree->blocks[parent->block].lanes;                                                    \
         for (int i = 0; i < (n); i++) (out)[i][lane] = from->field[i][parent->lane];                                   \
     }
 
@@ -323,7 +329,8 @@ static void own_inertia(const solver_inertia *inertia, const tree_lanes *lanes, 
     multiply_vector(t, N, w);
     trace = N[0] + N[4] + N[8];
     UNROLL for (int k = 0; k < 3; k++) b[3 + k] = s5 * (2 * (trace * w[k] - t[k]) - u[k]);
-    for (int k = 0; k < 6; k++) *(real *)(E + TREE_E(r + 6, r + k)) = lanes_of((double (*)[LANES])lanes->wrench)[k] - b[k];
+    for (int k = 0; k < 6; k++)
+        *(real *)(E + TREE_E(r + 6, r + k)) = lanes_of((double(*)[LANES])lanes->wrench)[k] - b[k];
     *(real *)(E + TREE_E(r + 6, r + 6)) = zero;
 }
 
@@ -359,7 +366,7 @@ static void own_forces(const tree_block *block, const solver_inertia *inertia, c
 static void sum_children(const solver_tree *tree, const tree_domain *domain, double *sum, double shifted[27]) {
     const domain_interface *interfaces = tree->classes[domain->class_index].interfaces;
     int                     r = domain->r, width = (r + LANES - 1) / LANES;
-    real                   *M = vectors(sum), *rq = M + (size_t)r * (size_t)width, *bq = rq + 6 * width, *IJ = bq + width;
+    real *M = vectors(sum), *rq = M + (size_t)r * (size_t)width, *bq = rq + 6 * width, *IJ = bq + width;
     memset(sum, 0, (size_t)(r + 7) * (size_t)width * sizeof *M);
     for (int k = 0; k < 27; k++) shifted[k] = 0;
     for (int k = 0; k < domain->child_count; k++) {
@@ -426,8 +433,8 @@ static void add_children(const solver_tree *tree, tree_block *block, double *sum
 
 // ---- up: the elimination ----------------------------------------------------------------------------------------
 
-// Rows i0 .. of a tile of up to 4 x 4 entries, less what the columns before `columns_before` take from them; left[jj][m]
-// is D_m L_jm. Sixteen sums stay in registers.
+// Rows i0 .. of a tile of up to 4 x 4 entries, less what the columns before `columns_before` take from them;
+// left[jj][m] is D_m L_jm. Sixteen sums stay in registers.
 INLINE void tile_sums(int rows, int columns, int before, double *E, int i0, int j0, const real *left, int stride,
                       real sum[4][4]) {
     const real *row[4];
@@ -454,7 +461,7 @@ INLINE void tile_finish(int rows, int columns, double *E, int i0, int j0, real s
         }
     }
     UNROLL for (int i = 0; i < rows; i++) {
-        UNROLL for (int j = 0; j < columns; j++) *(real *)(E + TREE_E(i0 + i, j0 + j)) = sum[i][j] * inverse[j];
+        UNROLL for (int j = 0; j < columns; j++) * (real *)(E + TREE_E(i0 + i, j0 + j)) = sum[i][j] * inverse[j];
     }
 }
 
@@ -469,17 +476,25 @@ INLINE void tile_diagonal(int columns, double *E, int j0, real sum[4][4], real *
         *least = real_where((mask)(*least < sum[j][j]), *least) + real_where(~(mask)(*least < sum[j][j]), sum[j][j]);
     }
     UNROLL for (int i = 0; i < columns; i++) {
-        UNROLL for (int j = 0; j < i; j++) *(real *)(E + TREE_E(j0 + i, j0 + j)) = sum[i][j] * inverse[j];
+        UNROLL for (int j = 0; j < i; j++) * (real *)(E + TREE_E(j0 + i, j0 + j)) = sum[i][j] * inverse[j];
         *(real *)(E + TREE_E(j0 + i, j0 + i)) = sum[i][i];
     }
 }
 
 #define EACH_SIZE(n, CALL)                                                                                             \
     switch (n) {                                                                                                       \
-    case 4: CALL(4); break;                                                                                            \
-    case 3: CALL(3); break;                                                                                            \
-    case 2: CALL(2); break;                                                                                            \
-    default: CALL(1); break;                                                                                           \
+    case 4:                                                                                                            \
+        CALL(4);                                                                                                       \
+        break;                                                                                                         \
+    case 3:                                                                                                            \
+        CALL(3);                                                                                                       \
+        break;                                                                                                         \
+    case 2:                                                                                                            \
+        CALL(2);                                                                                                       \
+        break;                                                                                                         \
+    default:                                                                                                           \
+        CALL(1);                                                                                                       \
+        break;                                                                                                         \
     }
 
 // Four (or fewer) columns from j0 on, of all rows from i0 on.
@@ -492,7 +507,8 @@ INLINE void pivot_columns(int columns, int n, double *E, int j0, const real *lef
         tile_sums(4, columns, j0, E, i0, j0, left, stride, sum);
         tile_finish(4, columns, E, i0, j0, sum, inverse);
     }
-#define REST(rows) tile_sums(rows, columns, j0, E, i0, j0, left, stride, sum), tile_finish(rows, columns, E, i0, j0, sum, inverse)
+#define REST(rows)                                                                                                     \
+    tile_sums(rows, columns, j0, E, i0, j0, left, stride, sum), tile_finish(rows, columns, E, i0, j0, sum, inverse)
     if (i0 < n) EACH_SIZE(n - i0, REST)
 #undef REST
 }
@@ -538,8 +554,8 @@ static real eliminate(int r, double *E, double *work) {
     return least;
 }
 
-// Is I, in the last rows of E, positive semidefinite? `size` has tr of the mass and of the moment of inertia without the
-// modes. The pivots of Gauss, where they are not negligible.
+// Is I, in the last rows of E, positive semidefinite? `size` has tr of the mass and of the moment of inertia without
+// the modes. The pivots of Gauss, where they are not negligible.
 static mask is_inertia(int r, const double *E, const real size[2]) {
     real P[6][6];
     mask good = (mask)(real_set(0) == real_set(0));
@@ -591,8 +607,8 @@ static void hand_up(const tree_block *block) {
 // h = I c + b, X^T I X, X^T h
 static void finish(tree_block *block) {
     tree_lanes *lanes = block->lanes;
-    real        M[36], *I = lanes_of(lanes->I), *c = lanes_of(lanes->c), *x = lanes_of(lanes->x), *h = lanes_of(lanes->h);
-    real       *S = lanes_of(lanes->shifted), *s = lanes_of(lanes->shifted_h), t[3];
+    real  M[36], *I = lanes_of(lanes->I), *c = lanes_of(lanes->c), *x = lanes_of(lanes->x), *h = lanes_of(lanes->h);
+    real *S = lanes_of(lanes->shifted), *s = lanes_of(lanes->shifted_h), t[3];
     if (block->level == 0) return;
     for (int i = 0; i < 6; i++) {
         for (int j = 0; j < 6; j++) M[6 * i + j] = I[SYM6(i, j)];

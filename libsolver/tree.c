@@ -288,7 +288,9 @@ static void carve_work(solver_tree *tree, carver *c) {
     for (int k = 0; k < tree->class_count; k++) {
         size_t r = (size_t)tree->classes[k].inertia->r;
         most = r > most ? r : most;
+        size_t batch = tree->classes[k].batch ? cubature_batch_work(tree->classes[k].batch) : 0;
         if (r > 0 && tree->classes[k].forces.work > forces) forces = tree->classes[k].forces.work;
+        if (batch > forces) forces = batch;
     }
     size_t wide = (most + LANES - 1) / LANES * LANES;
     for (int k = 0; k < tree->worker_count; k++) {
@@ -360,7 +362,8 @@ static void start_lanes(solver_tree *tree) {
             lane_put(9, lanes->R, lane, unit);
             lane_put(9, lanes->Q, lane, unit);
             lanes->scale[lane] = domain->scale;
-            lanes->damping_mass[lane] = domain->damping_mass, lanes->damping_stiffness[lane] = domain->damping_stiffness;
+            lanes->damping_mass[lane] = domain->damping_mass,
+            lanes->damping_stiffness[lane] = domain->damping_stiffness;
             lanes->used[lane] = lane < block->count;
             if (domain->parent < 0) continue;
             const tree_domain      *parent = &tree->domains[domain->parent];
@@ -371,7 +374,8 @@ static void start_lanes(solver_tree *tree) {
             for (int i = 0; i < 3; i++) lanes->rest_x[i][lane] = parent->scale * interface->x[i];
             for (int column = 0; column < 3; column++) // the third column of a flat one is made of the other two
                 for (int i = 0; i < 3; i++)
-                    lanes->rest_F[3 * column + i][lane] = interface->flat && column == 2 ? 0 : interface->T[3 * i + column];
+                    lanes->rest_F[3 * column + i][lane] =
+                        interface->flat && column == 2 ? 0 : interface->T[3 * i + column];
         }
     }
 }

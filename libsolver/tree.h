@@ -18,6 +18,7 @@ typedef struct solver_tree_class {
     const char             *name;    // for messages
     const solver_inertia   *inertia; // r = 0: a rigid domain
     cubature_forces         forces;  // of the r modes; not read when r = 0
+    const cubature_batch   *batch;   // the same forces for many instances at once, or NULL
     int                     interface_count;
     const domain_interface *interfaces;                      // one per place where a child can hang, r modes each
     double                  damping_mass, damping_stiffness; // Rayleigh: D = alpha M + beta K(q), 1/s and s

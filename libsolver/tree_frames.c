@@ -40,7 +40,8 @@ static void relative_frames_task(void *context, int index, int worker) {
     frames_task *task = context;
     tree_block  *block = &task->tree->blocks[task->first + index];
     (void)worker;
-    if (!task->tree->options.plain) task->tree->kernels.frames(task->tree, block, task->q, task->dq);
+    if (!task->tree->options.plain)
+        task->tree->kernels.frames(task->tree, block, task->q, task->dq);
     else
         for (int lane = 0; lane < block->count; lane++) relative_frame(task, block, lane);
 }

@@ -160,9 +160,9 @@ struct solver_tree {
     double (*spring_A)[6];     // count: accelerations of frames, own axes
 
     tree_kernels kernels;
-    int         worker_count;
-    tree_work  *work;  // per worker
-    fem_scratch arena; // lanes, coordinates and work space
+    int          worker_count;
+    tree_work   *work;  // per worker
+    fem_scratch  arena; // lanes, coordinates and work space
 
     solver_tree_report report;
 };
