@@ -109,7 +109,7 @@ static mask polar(const real *A, real *R, real *L, real *P) {
 // x, F and, with dq, v and dF: sums over the modes of the parent, 12 of each lane
 static void sums_over_modes(const solver_tree *tree, const tree_block *block, const double *q, double (*out)[LANES]) {
     memset(out, 0, 12 * sizeof *out);
-    for (int lane = 0; lane < block->count; lane++) {
+    for (int lane = block->roots; lane < block->count; lane++) { // roots come first
         const tree_domain      *domain = &tree->domains[block->first + lane], *parent = &tree->domains[domain->parent];
         const domain_interface *interface = &tree->classes[parent->class_index].interfaces[domain->interface];
         const real             *modes = (const real *)interface->modes;
@@ -140,7 +140,7 @@ static void gradients(const solver_tree *tree, tree_block *block, const real *F,
         }
         multiply(B[k], P, C);
     }
-    for (int lane = 0; lane < block->count; lane++) {
+    for (int lane = block->roots; lane < block->count; lane++) {
         const tree_domain       *domain = &tree->domains[block->first + lane];
         const solver_tree_class *c = &tree->classes[tree->domains[domain->parent].class_index];
         const domain_interface  *interface = &c->interfaces[domain->interface];
@@ -166,7 +166,7 @@ static void gradients(const solver_tree *tree, tree_block *block, const real *F,
 
 // Lanes that Newton's method has not solved, one by one.
 static void mend(tree_block *block, mask good, const real *A, real *fit, real *L, real *P) {
-    for (int lane = 0; lane < block->count; lane++) {
+    for (int lane = block->roots; lane < block->count; lane++) {
         domain_polar polar_of_lane;
         double       a[9];
         block->flags[lane] = 0;
@@ -408,7 +408,8 @@ static void sum_children(const solver_tree *tree, const tree_domain *domain, dou
     }
 }
 
-static void add_children(const solver_tree *tree, tree_block *block, double *sum) {
+// Adds that to the equations of a block.
+static void add_children(const solver_tree *tree, const tree_block *block, double *sum) {
     int    r = block->r, stride = (r + LANES - 1) / LANES * LANES;
     double shifted[27];
     for (int lane = 0; lane < block->count; lane++) {
@@ -575,7 +576,7 @@ static mask is_inertia(int r, const double *E, const real size[2]) {
 
 // ---- up: what the parent feels ----------------------------------------------------------------------------------
 
-// I from E into the parent's axes (roots: as it is), b likewise.
+// I from E into the parent's axes (R of a root is the identity), b likewise.
 static void hand_up(const tree_block *block) {
     tree_lanes *lanes = block->lanes;
     int         r = block->r;
@@ -585,7 +586,7 @@ static void hand_up(const tree_block *block) {
         for (int j = 0; j <= i; j++) M[6 * i + j] = M[6 * j + i] = *(const real *)(block->E + TREE_E(r + i, r + j));
         b[i] = -*(const real *)(block->E + TREE_E(r + 6, r + i));
     }
-    if (block->level > 0) {
+    {
         for (int corner = 0; corner < 3; corner++) { // upper left, upper right, lower right
             real *at = M + (corner == 0 ? 0 : corner == 1 ? 3 : 21), A[9], B[9];
             for (int i = 0; i < 9; i++) A[i] = at[6 * (i / 3) + i % 3];
@@ -609,7 +610,6 @@ static void finish(tree_block *block) {
     tree_lanes *lanes = block->lanes;
     real  M[36], *I = lanes_of(lanes->I), *c = lanes_of(lanes->c), *x = lanes_of(lanes->x), *h = lanes_of(lanes->h);
     real *S = lanes_of(lanes->shifted), *s = lanes_of(lanes->shifted_h), t[3];
-    if (block->level == 0) return;
     for (int i = 0; i < 6; i++) {
         for (int j = 0; j < 6; j++) M[6 * i + j] = I[SYM6(i, j)];
         h[i] = lanes_of(lanes->b)[i] + M[6 * i] * c[0] + M[6 * i + 1] * c[1] + M[6 * i + 2] * c[2] +
@@ -630,11 +630,12 @@ static void finish(tree_block *block) {
     for (int k = 0; k < 3; k++) s[k] = h[k], s[3 + k] = h[3 + k] + t[k];
 }
 
-static bool up(const solver_tree *tree, tree_block *block, const tree_evaluation *at, tree_work *work) {
+// The equations of the domains of a block without their children.
+static void own(const solver_tree *tree, tree_block *block, const tree_evaluation *at, tree_work *work) {
     const solver_inertia *inertia = tree->classes[block->class_index].inertia;
     int                   r = block->r, count = block->count;
     double               *q = work->lanes, *dq = q + r * LANES, *v = dq + r * LANES, *rate = v + r * LANES;
-    double               *modal = rate + r * LANES, *product = modal + r * LANES, *left = product + r * LANES;
+    double               *modal = rate + r * LANES, *product = modal + r * LANES;
     gather(r, count, at->q + block->offset, q);
     gather(r, count, at->dq + block->offset, dq);
     gather(r, count, at->q_start + block->offset, v);
@@ -644,16 +645,91 @@ static bool up(const solver_tree *tree, tree_block *block, const tree_evaluation
     for (int l = 0; l < r; l++) vectors(v)[l] += beta * vectors(rate)[l] - vectors(q)[l];
     own_inertia(inertia, block->lanes, q, dq, block->E);
     own_forces(block, inertia, at, v, rate, modal, product);
+}
+
+static bool up(const solver_tree *tree, tree_block *block, tree_work *work) {
+    int r = block->r;
     add_children(tree, block, work->sum);
     real size[2] = {3 * *(real *)(block->E + TREE_E(r, r)), real_set(0)};
     for (int k = 3; k < 6; k++) size[1] += *(real *)(block->E + TREE_E(r + k, r + k));
-    real least = eliminate(r, block->E, left);
-    mask good = (mask)(least > real_set(0)) & (mask)(least < real_set(INFINITY)) & is_inertia(r, block->E, size);
-    if (r == 0) good = is_inertia(r, block->E, size);
-    for (int lane = 0; lane < count; lane++)
+    real least = eliminate(r, block->E, work->lanes);
+    mask good = is_inertia(r, block->E, size);
+    if (r > 0) good &= (mask)(least > real_set(0)) & (mask)(least < real_set(INFINITY));
+    for (int lane = 0; lane < block->count; lane++)
         if (!good[lane]) return false;
     hand_up(block);
     finish(block);
+    return true;
+}
+
+// ---- up: one domain ---------------------------------------------------------------------------------------------
+
+// The first r pivots of E, n = r + 7 rows of `stride`, the vectors along the rows; column: n, padded like a row. What
+// is right of the diagonal is not used and may be spoilt.
+static bool eliminate_one(int r, int stride, double *E, double *column) {
+    int   n = r + 7;
+    real *c = vectors(column);
+    memset(column, 0, (size_t)stride * sizeof *column);
+    for (int k = 0; k < r; k++) {
+        double pivot = E[k * stride + k], inverse = 1 / pivot;
+        if (!(pivot > 0 && inverse > 0)) return false;
+        column[k] = 0; // columns up to k are done
+        for (int i = k + 1; i < n; i++) column[i] = E[i * stride + k];
+        for (int i = k + 1; i < n; i++) {
+            real  *row = vectors(E + i * stride);
+            double L = column[i] * inverse;
+            for (int v = (k + 1) / LANES; v <= i / LANES; v++) row[v] -= L * c[v];
+            E[i * stride + k] = L;
+        }
+    }
+    return true;
+}
+
+// Is the 6 x 6 corner from row r on positive semidefinite? As is_inertia.
+static bool is_inertia_one(int r, int stride, const double *E, const double size[2]) {
+    double P[6][6];
+    for (int i = 0; i < 6; i++)
+        for (int j = 0; j <= i; j++) P[i][j] = E[(r + i) * stride + r + j];
+    for (int j = 0; j < 6; j++) {
+        double least = 1e-9 * size[j / 3];
+        if (!(P[j][j] >= -least)) return false;
+        if (P[j][j] <= least) continue;
+        for (int i = j + 1; i < 6; i++)
+            for (int k = j + 1; k <= i; k++) P[i][k] -= P[i][j] / P[j][j] * P[k][j];
+    }
+    return true;
+}
+
+static void add_children_one(const solver_tree *tree, const tree_domain *domain, double *sum, int stride, double *E) {
+    int    r = domain->r, width = (r + LANES - 1) / LANES * LANES;
+    double shifted[27], *rq = sum + r * width, *bq = rq + 6 * width;
+    sum_children(tree, domain, sum, shifted);
+    for (int i = 0; i < r; i++)
+        for (int j = 0; j <= i; j++) E[i * stride + j] += sum[i * width + j];
+    for (int k = 0; k < 6; k++) {
+        for (int l = 0; l < r; l++) E[(r + k) * stride + l] += rq[k * width + l];
+        for (int j = 0; j <= k; j++) E[(r + k) * stride + r + j] += shifted[SYM6(j, k)];
+        E[(r + 6) * stride + r + k] -= shifted[21 + k];
+    }
+    for (int l = 0; l < r; l++) E[(r + 6) * stride + l] -= bq[l];
+}
+
+static bool up_lane(const solver_tree *tree, tree_block *block, int lane, tree_work *work) {
+    const tree_domain *domain = &tree->domains[block->first + lane];
+    int                r = block->r, n = r + 7, stride = (n + LANES - 1) / LANES * LANES;
+    double            *E = work->square, *place = block->E + lane, size[2] = {0}, I[36], b[6];
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j <= i; j++) E[i * stride + j] = place[TREE_E(i, j)];
+    if (domain->child_count > 0) add_children_one(tree, domain, work->sum, stride, E);
+    for (int k = 0; k < 6; k++) size[k / 3] += E[(r + k) * (stride + 1)];
+    if (!eliminate_one(r, stride, E, work->lanes) || !is_inertia_one(r, stride, E, size)) return false;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j <= i; j++) place[TREE_E(i, j)] = E[i * stride + j];
+    for (int i = 0; i < 6; i++) {
+        for (int j = 0; j <= i; j++) I[6 * i + j] = I[6 * j + i] = E[(r + i) * stride + r + j];
+        b[i] = -E[(r + 6) * stride + r + i];
+    }
+    tree_hand_up(tree, domain, I, b);
     return true;
 }
 
@@ -690,7 +766,7 @@ static void down(const solver_tree *tree, tree_block *block, double *ddq, tree_w
     int         r = block->r;
     real       *x = vectors(work->lanes);
     const real *A = lanes_of(block->lanes->A);
-    if (block->level > 0) accelerations(tree, block, ddq);
+    if (block->roots == 0) accelerations(tree, block, ddq);
     for (int l = 0; l < r; l++) {
         real sum = *(const real *)(block->E + TREE_E(r + 6, l));
         UNROLL for (int k = 0; k < 6; k++) sum -= *(const real *)(block->E + TREE_E(r + k, l)) * A[k];
@@ -707,5 +783,6 @@ static void down(const solver_tree *tree, tree_block *block, double *ddq, tree_w
 
 tree_kernels JOIN(tree_kernels, SIMD_SUFFIX)(void);
 tree_kernels JOIN(tree_kernels, SIMD_SUFFIX)(void) {
-    return (tree_kernels){.frames = frames, .velocities = velocities, .up = up, .finish = finish, .down = down};
+    return (tree_kernels){
+        .frames = frames, .own = own, .velocities = velocities, .up = up, .down = down, .up_lane = up_lane};
 }

@@ -162,8 +162,8 @@ typedef struct sort_key {
 
 static int compare_keys(const void *a, const void *b) {
     const sort_key *x = a, *y = b;
-    if (x->level != y->level) return x->level < y->level ? -1 : 1;
     if (x->class_index != y->class_index) return x->class_index < y->class_index ? -1 : 1;
+    if (x->level != y->level) return x->level < y->level ? -1 : 1;
     return (x->user > y->user) - (x->user < y->user);
 }
 
@@ -208,12 +208,11 @@ static fem_status sort_domains(solver_tree *tree) {
             .root = -1,
         };
         dofs += c->inertia->r;
-        if (domain->parent >= 0)
-            tree->domains[domain->parent].child_count++;
-        else
-            tree->root_count++;
+        if (domain->parent < 0) tree->root_count++;
     }
     tree->dofs = dofs;
+    for (int i = 0; i < count; i++)
+        if (tree->domains[i].parent >= 0) tree->domains[tree->domains[i].parent].child_count++;
     // children in the caller's order
     int *next = tree->children;
     for (int i = 0; i < count; i++) {
@@ -233,37 +232,47 @@ done:
     return status;
 }
 
+// Blocks, segments and the order by levels.
 static fem_status make_blocks(solver_tree *tree) {
-    int blocks = 0;
-    for (int pass = 0; pass < 2; pass++) { // count, then fill
-        tree_block *block = NULL;
-        blocks = 0;
-        for (int i = 0; i < tree->count; i++) {
-            tree_domain *domain = &tree->domains[i];
-            bool same = i > 0 && domain->level == domain[-1].level && domain->class_index == domain[-1].class_index;
-            if (!same || i - tree->domains[i - 1].first == LANES)
-                blocks++, domain->first = i;
-            else
-                domain->first = domain[-1].first;
-            domain->block = blocks - 1, domain->lane = i - domain->first;
-            if (pass == 0) continue;
-            block = &tree->blocks[blocks - 1];
-            if (domain->lane == 0)
-                *block = (tree_block){.class_index = domain->class_index,
-                                      .level = domain->level,
-                                      .first = i,
-                                      .r = domain->r,
-                                      .offset = domain->offset,
-                                      .failed = -1};
-            block->count++;
-        }
-        if (pass == 1) break;
-        tree->block_count = blocks;
-        tree->blocks = fem_calloc((size_t)blocks, sizeof *tree->blocks);
-        tree->level_block = fem_calloc((size_t)tree->levels + 1, sizeof *tree->level_block);
-        if (!tree->blocks || !tree->level_block) return fem_fail(FEM_NO_MEMORY, "tree of %d domains", tree->count);
+    int n = tree->count;
+    tree->blocks = fem_calloc((size_t)n, sizeof *tree->blocks);
+    tree->segments = fem_calloc((size_t)n, sizeof *tree->segments);
+    tree->order = fem_calloc((size_t)n, sizeof *tree->order);
+    tree->level_segment = fem_calloc((size_t)tree->levels + 2, sizeof *tree->level_segment);
+    int *start = fem_calloc((size_t)tree->levels + 2, sizeof *start); // of the levels in `order`
+    if (!tree->blocks || !tree->segments || !tree->order || !tree->level_segment || !start) {
+        fem_free(start);
+        return fem_fail(FEM_NO_MEMORY, "tree of %d domains", n);
     }
-    for (int k = 0; k < blocks; k++) tree->level_block[tree->blocks[k].level + 1] = k + 1;
+    for (int i = 0; i < n; i++) {
+        tree_domain *domain = &tree->domains[i];
+        bool         same = i > 0 && domain->class_index == domain[-1].class_index;
+        if (!same || domain[-1].lane == LANES - 1)
+            tree->blocks[tree->block_count++] = (tree_block){
+                .class_index = domain->class_index, .first = i, .r = domain->r, .offset = domain->offset, .failed = -1};
+        tree_block *block = &tree->blocks[tree->block_count - 1];
+        domain->block = tree->block_count - 1, domain->lane = block->count++;
+        block->roots += domain->parent < 0;
+        if (domain->lane == 0 || domain->level != domain[-1].level) tree->level_segment[domain->level + 2]++;
+        start[domain->level + 2]++;
+    }
+    for (int level = 0; level <= tree->levels; level++) {
+        start[level + 1] += start[level];
+        tree->level_segment[level + 1] += tree->level_segment[level];
+    }
+    tree->segment_count = tree->level_segment[tree->levels + 1];
+    for (int i = 0; i < n; i++) {
+        const tree_domain *domain = &tree->domains[i];
+        int                level = domain->level;
+        tree->order[start[level + 1]++] = i;
+        if (domain->lane == 0 || level != domain[-1].level)
+            tree->segments[tree->level_segment[level + 1]++] =
+                (tree_segment){.block = domain->block, .first = domain->lane};
+        tree_segment *segment = &tree->segments[tree->level_segment[level + 1] - 1];
+        segment->count++;
+        segment->together = segment->count == tree->blocks[domain->block].count && segment->count > TREE_FEW;
+    }
+    fem_free(start);
     return FEM_OK;
 }
 
@@ -308,6 +317,7 @@ static void carve_work(solver_tree *tree, carver *c) {
             .forces = carve(c, forces, sizeof(double)),
             .lanes = carve(c, (10 * most + 28) * LANES, sizeof(double)),
             .sum = carve(c, (wide + 13) * wide, sizeof(double)),
+            .square = carve(c, (most + 7) * (wide + LANES), sizeof(double)),
         };
         if (c->arena) tree->work[k] = w;
     }
@@ -365,7 +375,12 @@ static void start_lanes(solver_tree *tree) {
             lanes->damping_mass[lane] = domain->damping_mass,
             lanes->damping_stiffness[lane] = domain->damping_stiffness;
             lanes->used[lane] = lane < block->count;
-            if (domain->parent < 0) continue;
+            if (domain->parent < 0) { // a frame that does not move in its parent, since there is none
+                lane_put(9, lanes->fit, lane, unit);
+                lane_put(9, lanes->rest_F, lane, unit);
+                lane_put(9, lanes->rest_turn, lane, unit);
+                continue;
+            }
             const tree_domain      *parent = &tree->domains[domain->parent];
             const domain_interface *interface = &tree->classes[parent->class_index].interfaces[domain->interface];
             lanes->above[lane] = parent->scale, lanes->flat[lane] = interface->flat;
@@ -473,7 +488,9 @@ void solver_tree_destroy(solver_tree *tree) {
     fem_free(tree->domains);
     fem_free(tree->children);
     fem_free(tree->blocks);
-    fem_free(tree->level_block);
+    fem_free(tree->segments);
+    fem_free(tree->order);
+    fem_free(tree->level_segment);
     fem_free(tree->roots);
     fem_free(tree->work);
     fem_free(tree->points);

@@ -127,7 +127,7 @@ typedef struct solver_tree_report {
     int    steps;
     int    reflected, near_singular; // interfaces so flagged in the last step
     int    shifts;                   // domains whose matrix was not positive definite and got a shift, since creation
-    int    plain_blocks;             // blocks that the kernels left to the plain version, since creation
+    int    plain;                    // domains that the kernels left to the plain version, since creation
     int    spring_iterations;        // conjugate gradients on springs, since creation
     double seconds_frames, seconds_forces, seconds_up, seconds_down, seconds_rest; // since creation
 } solver_tree_report;

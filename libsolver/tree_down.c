@@ -77,16 +77,18 @@ void tree_modes(const tree_block *block, int lane, const double A[6], double *dd
 }
 
 static void down_task(void *context, int index, int worker) {
-    down_context *task = context;
-    tree_block   *block = &task->tree->blocks[task->first + index];
-    if (!task->tree->options.plain) {
-        task->tree->kernels.down(task->tree, block, task->ddq, &task->tree->work[worker]);
+    down_context       *task = context;
+    solver_tree        *tree = task->tree;
+    const tree_segment *segment = &tree->segments[task->first + index];
+    tree_block         *block = &tree->blocks[segment->block];
+    if (segment->together && !tree->options.plain) {
+        tree->kernels.down(tree, block, task->ddq, &tree->work[worker]);
         return;
     }
-    for (int lane = 0; lane < block->count; lane++) {
-        const tree_domain *domain = &task->tree->domains[block->first + lane];
+    for (int lane = segment->first; lane < segment->first + segment->count; lane++) {
+        const tree_domain *domain = &tree->domains[block->first + lane];
         double             A[6];
-        if (domain->parent >= 0) child_acceleration(task->tree, block->lanes, domain, task->ddq);
+        if (domain->parent >= 0) child_acceleration(tree, block->lanes, domain, task->ddq);
         lane_get(6, block->lanes->A, lane, A);
         tree_modes(block, lane, A, task->ddq + domain->offset);
     }
@@ -98,8 +100,8 @@ fem_status tree_down(solver_tree *tree, double time, double *ddq) {
         if (status != FEM_OK) return status;
     }
     for (int level = 0; level < tree->levels; level++) {
-        down_context task = {.tree = tree, .ddq = ddq, .first = tree->level_block[level]};
-        tree_parallel(tree, tree->level_block[level + 1] - task.first, down_task, &task);
+        down_context task = {.tree = tree, .ddq = ddq, .first = tree->level_segment[level]};
+        tree_parallel(tree, tree->level_segment[level + 1] - task.first, down_task, &task);
     }
     return FEM_OK;
 }

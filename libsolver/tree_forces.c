@@ -25,10 +25,10 @@ static void batch_forces(const solver_tree *tree, tree_block *block, const tree_
                             work->forces);
 }
 
-void tree_block_forces(solver_tree *tree, tree_block *block, const tree_evaluation *at, tree_work *work) {
+static void block_forces(solver_tree *tree, tree_block *block, const tree_evaluation *at, tree_work *work) {
     const cubature_forces *forces = &tree->classes[block->class_index].forces;
     int                    r = block->r;
-    if (r > 0 && block->count > 1 && tree->classes[block->class_index].batch && !tree->options.plain) {
+    if (r > 0 && block->count > 1 && tree->classes[block->class_index].batch) {
         batch_forces(tree, block, at, work);
         return;
     }
@@ -45,10 +45,11 @@ void tree_block_forces(solver_tree *tree, tree_block *block, const tree_evaluati
 
 static void forces_task(void *context, int index, int worker) {
     forces_context *task = context;
-    tree_block_forces(task->tree, &task->tree->blocks[index], task->at, &task->tree->work[worker]);
+    block_forces(task->tree, &task->tree->blocks[index], task->at, &task->tree->work[worker]);
 }
 
 void tree_forces(solver_tree *tree, const tree_evaluation *at) {
     forces_context task = {.tree = tree, .at = at};
+    if (tree->options.plain || tree->options.subtree != SOLVER_ARTICULATED) return; // the plain version has its own
     tree_parallel(tree, tree->block_count, forces_task, &task);
 }

@@ -38,18 +38,19 @@ static void relative_frame(const frames_task *task, tree_block *block, int lane)
 
 static void relative_frames_task(void *context, int index, int worker) {
     frames_task *task = context;
-    tree_block  *block = &task->tree->blocks[task->first + index];
+    tree_block  *block = &task->tree->blocks[index];
     (void)worker;
-    if (!task->tree->options.plain)
+    if (block->roots == block->count) return;
+    if (!task->tree->options.plain) {
         task->tree->kernels.frames(task->tree, block, task->q, task->dq);
-    else
-        for (int lane = 0; lane < block->count; lane++) relative_frame(task, block, lane);
+        return;
+    }
+    for (int lane = block->roots; lane < block->count; lane++) relative_frame(task, block, lane); // roots come first
 }
 
 void tree_relative_frames(solver_tree *tree, const double *q, const double *dq) {
-    int         first = tree->levels > 1 ? tree->level_block[1] : tree->block_count;
-    frames_task task = {.tree = tree, .q = q, .dq = dq, .first = first};
-    tree_parallel(tree, tree->block_count - first, relative_frames_task, &task);
+    frames_task task = {.tree = tree, .q = q, .dq = dq};
+    tree_parallel(tree, tree->block_count, relative_frames_task, &task);
 }
 
 // c of one domain
@@ -87,16 +88,17 @@ static void world_frame(tree_lanes *lanes, int lane, tree_lanes *above, int pare
 }
 
 static void velocities_task(void *context, int index, int worker) {
-    frames_task *task = context;
-    solver_tree *tree = task->tree;
-    tree_block  *block = &tree->blocks[task->first + index];
-    tree_lanes  *lanes = block->lanes;
+    frames_task        *task = context;
+    solver_tree        *tree = task->tree;
+    const tree_segment *segment = &tree->segments[task->first + index];
+    tree_block         *block = &tree->blocks[segment->block];
+    tree_lanes         *lanes = block->lanes;
     (void)worker;
-    if (!tree->options.plain) {
+    if (segment->together && !tree->options.plain) {
         tree->kernels.velocities(tree, block, task->poses);
         return;
     }
-    for (int lane = 0; lane < block->count; lane++) {
+    for (int lane = segment->first; lane < segment->first + segment->count; lane++) {
         const tree_domain *domain = &tree->domains[block->first + lane];
         const tree_domain *parent = &tree->domains[domain->parent];
         tree_lanes        *above = tree->blocks[parent->block].lanes;
@@ -123,7 +125,7 @@ void tree_velocities(solver_tree *tree, bool poses) {
         lane_put(3, lanes->V, domain->lane, root->trial.v);
     }
     for (int level = 1; level < tree->levels; level++) {
-        frames_task task = {.tree = tree, .first = tree->level_block[level], .poses = poses};
-        tree_parallel(tree, tree->level_block[level + 1] - task.first, velocities_task, &task);
+        frames_task task = {.tree = tree, .first = tree->level_segment[level], .poses = poses};
+        tree_parallel(tree, tree->level_segment[level + 1] - task.first, velocities_task, &task);
     }
 }

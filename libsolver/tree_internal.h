@@ -1,16 +1,18 @@
 // The insides of the tree of domains, shared by its files.
 //
-// Order: instances are sorted by level, inside a level by class; all instances of a class on a level are one batch, cut
-// into blocks of LANES. Coordinates (q, dq, ...) are one array each, domain after domain in that order. What has a
-// fixed size per domain lies in its block with the lanes side by side, so that a kernel loads a number of 8 domains at
-// once.
+// Order: domains are sorted by class, inside a class by level, and cut into blocks of LANES. What does not depend on
+// the level (frames relative to the parent, forces, inertia) is done for whole blocks, even where every level has only
+// one domain. What goes from level to level is done for segments: the lanes of a block that are on the same level, next
+// to each other; where a segment is a whole block of several domains, again for all of them at once. Coordinates (q,
+// dq, ...) are one array each, domain after domain in that order. What has a fixed size per domain lies in its block
+// with the lanes side by side, so that a kernel loads a number of 8 domains at once.
 #ifndef LIMBER_SOLVER_TREE_INTERNAL_H
 #define LIMBER_SOLVER_TREE_INTERNAL_H
 
 #include "libsolver/internal.h"
 #include "libsolver/tree.h"
 
-enum { LANES = 8 };
+enum { LANES = 8, TREE_FEW = 2 }; // as few domains as that are done one by one where levels matter
 
 // Symmetric 6x6 matrices: row i of the upper triangle begins at SYM6(i, i). A spatial inertia has force rows 0 .. 2 and
 // torque rows 3 .. 5.
@@ -42,9 +44,10 @@ typedef struct tree_lanes {
 } tree_lanes;
 
 typedef struct tree_block {
-    int         class_index, level;
+    int         class_index;
     int         first;  // sorted index of lane 0
     int         count;  // lanes in use
+    int         roots;  // of them
     int         r;      //
     size_t      offset; // of lane 0's coordinates
     tree_lanes *lanes;
@@ -53,8 +56,14 @@ typedef struct tree_block {
     int         flags[LANES]; // of domain_polar
     int         shifts;       // lanes whose H was not positive definite in this pass
     int         failed;       // lane that no shift could mend, or -1
-    bool        plain;        // the kernel left it to the plain version in this pass
+    int         plain;        // lanes that the kernels left to the plain version in this pass
 } tree_block;
+
+// Lanes of a block on one level. `together`: all that the block has, and enough of them for the kernels.
+typedef struct tree_segment {
+    int  block, first, count;
+    bool together;
+} tree_segment;
 
 // Entry (i, j), j <= i, of the equation of a block: E[TREE_E(i, j) + lane]
 #define TREE_E(i, j) (((size_t)(i) * ((size_t)(i) + 1) / 2 + (size_t)(j)) * LANES)
@@ -64,7 +73,7 @@ typedef struct tree_domain {
     int        user; // index of the caller
     int        class_index, parent, interface;
     int        level;
-    int        first, block, lane; // sorted index of lane 0, its block, the lane
+    int        block, lane;
     int        r;
     int        child_count;
     const int *children; // sorted indices, in the caller's order
@@ -108,8 +117,9 @@ typedef struct tree_work {
     double *E;                 // (r + 7)(r + 8)/2
     double *inertia;           // of solver_inertia_evaluate
     double *forces;            // of the class's forces
-    double *lanes;             // 6 r + 4 (r + 7) vectors of LANES, for kernels
-    double *sum;               // (n + 13) x n, n = r rounded up to a multiple of LANES, for kernels
+    double *lanes;             // for kernels: 6 r + 4 (r + 7) vectors of LANES
+    double *sum;               // (n + 13) x n, n = r rounded up to a multiple of LANES
+    double *square; // (r + 7) x n, n = r + 7 rounded up; what is right of the diagonal is undefined but finite
 } tree_work;
 
 // Where and with which weights a pass is evaluated: f_q = load - f(q) - K (q_start - q) - D dq_start,
@@ -120,14 +130,17 @@ typedef struct tree_evaluation {
     double        time;
 } tree_evaluation;
 
-// Fast versions of the pieces of a pass, for the lanes of one block at once (kernel_tree.c), chosen at run time.
+// Fast versions of the pieces of a pass (kernel_tree.c), chosen at run time.
 typedef struct tree_kernels {
+    // all lanes of a block
     void (*frames)(const solver_tree *tree, tree_block *block, const double *q, const double *dq);
+    void (*own)(const solver_tree *tree, tree_block *block, const tree_evaluation *at, tree_work *work);
+    // a segment that is together; up: false when some lane needs the plain version
     void (*velocities)(const solver_tree *tree, tree_block *block, bool poses);
-    // articulated only; false: some lane needs the plain version. It overwrites E.
-    bool (*up)(const solver_tree *tree, tree_block *block, const tree_evaluation *at, tree_work *work);
-    void (*finish)(tree_block *block); // h, shifted, shifted_h
+    bool (*up)(const solver_tree *tree, tree_block *block, tree_work *work);
     void (*down)(const solver_tree *tree, tree_block *block, double *ddq, tree_work *work);
+    // one lane; false: likewise
+    bool (*up_lane)(const solver_tree *tree, tree_block *block, int lane, tree_work *work);
 } tree_kernels;
 
 struct solver_tree {
@@ -139,7 +152,10 @@ struct solver_tree {
     tree_domain          *domains;   // sorted
     int                  *children;  // of all domains
     tree_block           *blocks;
-    int                  *level_block; // levels + 1: first block of each level
+    int                  *order; // sorted indices level by level: parents come before their children
+    int                   segment_count;
+    tree_segment         *segments;
+    int                  *level_segment; // levels + 1: first segment of each level
     tree_root            *roots;
     double                gravity[3];
 
@@ -197,6 +213,8 @@ void tree_gather_loads(solver_tree *tree, const double *q);
 bool tree_needs_poses(const solver_tree *tree); // some load is given in world axes
 // Frames and velocities of the present state, when they are not known (tree_state.c).
 void tree_update_motion(solver_tree *tree);
+// What the parent of a domain feels, from I and b in the domain's axes: into the parent's, and made ready (tree_up.c).
+void tree_hand_up(const solver_tree *tree, const tree_domain *domain, double I[36], double b[6]);
 // ddq = L^-T (g - T^T A) of one domain, after the pass up.
 void tree_modes(const tree_block *block, int lane, const double A[6], double *ddq);
 // I A = -b for a free root, after the pass up.
@@ -218,10 +236,9 @@ typedef struct tree_weights {
 } tree_weights;
 double tree_spring_energy(const solver_tree *tree, const tree_spring *spring);
 void   tree_add_springs(solver_tree *tree, const tree_evaluation *at, const tree_weights *weights_old, double *ddq);
-// Internal forces and stiffness of all domains, into f and the beginning of E; parallel over all blocks
+// Internal forces and stiffness for the kernels, into f and the beginning of E; parallel over all blocks
 // (tree_forces.c).
 void tree_forces(solver_tree *tree, const tree_evaluation *at);
-void tree_block_forces(solver_tree *tree, tree_block *block, const tree_evaluation *at, tree_work *work);
 // H, T, g of all domains and what their parents feel, from the leaves up (tree_up.c).
 fem_status tree_up(solver_tree *tree, const tree_evaluation *at);
 // A of the roots, then ddq and A of all, from the roots down, into ddq (tree_down.c).

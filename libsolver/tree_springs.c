@@ -117,7 +117,8 @@ static void relative(solver_tree *tree, const double *q, const double *ddq, doub
 // Frames' accelerations without those of velocities: A of a root is what moves it (nothing moves a fixed one, and the
 // motion of a driven one is given), in its axes.
 static void accelerations_of(solver_tree *tree, const double *ddq) {
-    for (int i = 0; i < tree->count; i++) {
+    for (int n = 0; n < tree->count; n++) {
+        int                i = tree->order[n];
         const tree_domain *domain = &tree->domains[i];
         double            *A = tree->spring_A[i];
         if (domain->parent >= 0) {

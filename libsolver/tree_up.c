@@ -1,6 +1,7 @@
 // The pass from the leaves to the root: each domain's equation with all that hangs on it, solved for its ddq as a
 // linear function of the acceleration A = (a; al) of its frame, and what the parent then feels: I A + b is the wrench
-// that it exerts on the domain. One domain at a time here; kernel_tree.c does the same for eight at once.
+// that it exerts on the domain. One domain at a time here, from nothing but its state and its children; kernel_tree.c
+// does the same for eight at once.
 //
 // With the own blocks of inertia.h and, for every child k in the axes of the domain, its inertia I_k, b_k and
 // A_k = X A + J ddq + c, X = [1, -[x]; 0, 1], J = [s a; W]:
@@ -111,19 +112,19 @@ static void own_inertia(const solver_tree *tree, const tree_domain *domain, cons
 // f_q = load - f(q) - K (q_start - q) - D dq_start, H = Mqq + c_damping D + c_stiffness K; D = alpha Mqq + beta K
 static void own_forces(const solver_tree *tree, const tree_domain *domain, const tree_evaluation *at, equation *e,
                        tree_work *work) {
-    const tree_block *block = &tree->blocks[domain->block];
-    int               r = domain->r;
-    size_t            offset = domain->offset, lane = (size_t)domain->lane;
-    double            alpha = domain->damping_mass, beta = domain->damping_stiffness;
+    const cubature_forces *forces = &tree->classes[domain->class_index].forces;
+    int                    r = domain->r;
+    size_t                 offset = domain->offset;
+    double                 s = domain->scale, factor = s * s * s * domain->stiffness;
+    double                 alpha = domain->damping_mass, beta = domain->damping_stiffness;
     if (r == 0) return;
-    for (int i = 0; i < r; i++)
-        for (int j = 0; j <= i; j++) work->K[i * r + j] = work->K[j * r + i] = block->E[TREE_E(i, j) + lane];
+    forces->evaluate(forces->model, at->q + offset, NULL, work->f, work->K, work->forces);
     dense_gemv_set(r, r, alpha, e->H, at->dq_start + offset, e->f_q);
     for (size_t l = 0; l < (size_t)r; l++)
         work->v[l] = at->q_start[offset + l] - at->q[offset + l] + beta * at->dq_start[offset + l];
-    dense_gemv_add(r, r, 1, work->K, work->v, e->f_q);
-    for (size_t l = 0; l < (size_t)r; l++) e->f_q[l] = tree->modal[offset + l] - block->f[l * LANES + lane] - e->f_q[l];
-    double mass = 1 + at->c_damping * alpha, stiff = at->c_stiffness + at->c_damping * beta;
+    dense_gemv_add(r, r, factor, work->K, work->v, e->f_q);
+    for (size_t l = 0; l < (size_t)r; l++) e->f_q[l] = tree->modal[offset + l] - factor * work->f[l] - e->f_q[l];
+    double mass = 1 + at->c_damping * alpha, stiff = factor * (at->c_stiffness + at->c_damping * beta);
     for (int k = 0; k < r * r; k++) e->H[k] = mass * e->H[k] + stiff * work->K[k];
 }
 
@@ -261,23 +262,39 @@ static void mass_point(bool at_interface, const double w[3], equation *e) {
     for (int k = 0; k < (at_interface ? 3 : 6); k++) e->b_r[k] -= e->outer[k];
 }
 
-// Everything that the parent feels, into its axes.
-static void hand_up(const solver_tree *tree, const tree_domain *domain, tree_block *block, equation *e) {
-    bool        lumped = tree->options.subtree != SOLVER_ARTICULATED;
-    tree_lanes *lanes = block->lanes;
+void tree_hand_up(const solver_tree *tree, const tree_domain *domain, double I[36], double b[6]) {
+    tree_lanes *lanes = tree->blocks[domain->block].lanes;
     int         lane = domain->lane;
-    double      w[3], R[9];
-    lane_get(3, lanes->w, lane, w);
-    if (lumped) mass_point(tree->options.subtree == SOLVER_INTERFACE, w, e);
+    double      R[9], x[3], c[6], h[6], shifted[36] = {0}, shifted_h[6] = {0};
     if (domain->parent >= 0) {
-        double none[36] = {0};
         lane_get(9, lanes->R, lane, R);
-        rotate(R, e->Mrr, e->b_r);
-        if (lumped) rotate(R, e->rigid, e->rigid_b), rotate(R, none, e->outer);
+        rotate(R, I, b);
     }
-    pack(e->Mrr, lanes->I, lane);
-    lane_put(6, lanes->b, lane, e->b_r);
-    if (!lumped) return;
+    pack(I, lanes->I, lane);
+    lane_put(6, lanes->b, lane, b);
+    if (domain->parent < 0) return;
+    lane_get(3, lanes->x, lane, x);
+    lane_get(6, lanes->c, lane, c);
+    multiply6(I, c, h);
+    for (int i = 0; i < 6; i++) h[i] += b[i];
+    add_shifted(I, x, shifted);
+    add_shifted_wrench(h, x, shifted_h);
+    lane_put(6, lanes->h, lane, h);
+    pack(shifted, lanes->shifted, lane);
+    lane_put(6, lanes->shifted_h, lane, shifted_h);
+}
+
+// The lumped levels: a mass point for the parent, and the subtree as if it were rigid, for those above it.
+static void hand_up_lump(const solver_tree *tree, const tree_domain *domain, equation *e) {
+    tree_lanes *lanes = tree->blocks[domain->block].lanes;
+    int         lane = domain->lane;
+    double      w[3], R[9], none[36] = {0};
+    lane_get(3, lanes->w, lane, w);
+    mass_point(tree->options.subtree == SOLVER_INTERFACE, w, e);
+    if (domain->parent >= 0) {
+        lane_get(9, lanes->R, lane, R);
+        rotate(R, e->rigid, e->rigid_b), rotate(R, none, e->outer);
+    }
     pack(e->rigid, lanes->rigid, lane);
     lane_put(6, lanes->rigid_b, lane, e->rigid_b);
     lane_put(6, lanes->outer, lane, e->outer);
@@ -300,7 +317,8 @@ static bool up_domain(const solver_tree *tree, tree_block *block, int lane, cons
     for (int k = 0; k < domain->child_count; k++)
         add_child(tree, domain, &tree->domains[domain->children[k]], &e, work);
     if (!solve_domain(tree, domain, block, &e, work)) return false;
-    hand_up(tree, domain, block, &e);
+    if (tree->options.subtree != SOLVER_ARTICULATED) hand_up_lump(tree, domain, &e);
+    tree_hand_up(tree, domain, e.Mrr, e.b_r);
     return true;
 }
 
@@ -310,36 +328,44 @@ typedef struct up_context {
     solver_tree           *tree;
     const tree_evaluation *at;
     int                    first;
+    bool                   fast;
 } up_context;
 
-static void up_task(void *context, int index, int worker) {
+static void own_task(void *context, int index, int worker) {
     up_context *task = context;
-    tree_block *block = &task->tree->blocks[task->first + index];
-    tree_work  *work = &task->tree->work[worker];
-    bool        fast = !task->tree->options.plain && task->tree->options.subtree == SOLVER_ARTICULATED;
-    if (fast) {
-        if (task->tree->kernels.up(task->tree, block, task->at, work)) return;
-        block->plain = true;
-        tree_block_forces(task->tree, block, task->at, work); // E was overwritten
+    task->tree->kernels.own(task->tree, &task->tree->blocks[index], task->at, &task->tree->work[worker]);
+}
+
+static void up_task(void *context, int index, int worker) {
+    up_context         *task = context;
+    solver_tree        *tree = task->tree;
+    const tree_segment *segment = &tree->segments[task->first + index];
+    tree_block         *block = &tree->blocks[segment->block];
+    tree_work          *work = &tree->work[worker];
+    if (task->fast && segment->together && tree->kernels.up(tree, block, work)) return;
+    for (int lane = segment->first; lane < segment->first + segment->count; lane++) {
+        if (task->fast && !segment->together && tree->kernels.up_lane(tree, block, lane, work)) continue;
+        block->plain += task->fast;
+        if (!up_domain(tree, block, lane, task->at, work) && block->failed < 0) block->failed = lane;
     }
-    for (int lane = 0; lane < block->count; lane++)
-        if (!up_domain(task->tree, block, lane, task->at, work) && block->failed < 0) block->failed = lane;
-    if (fast) task->tree->kernels.finish(block);
 }
 
 fem_status tree_up(solver_tree *tree, const tree_evaluation *at) {
+    up_context task = {.tree = tree, .at = at};
+    task.fast = !tree->options.plain && tree->options.subtree == SOLVER_ARTICULATED;
     for (int k = 0; k < tree->block_count; k++) {
         tree_block *block = &tree->blocks[k];
-        block->failed = -1, block->shifts = 0, block->plain = false;
+        block->failed = -1, block->shifts = block->plain = 0;
     }
+    if (task.fast) tree_parallel(tree, tree->block_count, own_task, &task);
     for (int level = tree->levels - 1; level >= 0; level--) {
-        up_context task = {.tree = tree, .at = at, .first = tree->level_block[level]};
-        tree_parallel(tree, tree->level_block[level + 1] - task.first, up_task, &task);
+        task.first = tree->level_segment[level];
+        tree_parallel(tree, tree->level_segment[level + 1] - task.first, up_task, &task);
     }
     for (int k = 0; k < tree->block_count; k++) {
         const tree_block *block = &tree->blocks[k];
         tree->report.shifts += block->shifts;
-        tree->report.plain_blocks += block->plain;
+        tree->report.plain += block->plain;
         if (block->failed >= 0)
             return tree_fail(tree, FEM_UNSTABLE, block->first + block->failed, at->time,
                              "its mass and stiffness are not positive definite, or not finite");

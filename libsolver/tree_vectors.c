@@ -53,8 +53,9 @@ void tree_vector_down(const solver_tree *tree, int i, const double *ddq, double 
 }
 
 void tree_respond(const solver_tree *tree, double *modal, double (*b)[6], double (*A)[6]) {
-    for (int i = tree->count - 1; i >= 0; i--) vector_up(tree, i, modal, b);
-    for (int i = 0; i < tree->count; i++) {
+    for (int k = tree->count - 1; k >= 0; k--) vector_up(tree, tree->order[k], modal, b);
+    for (int k = 0; k < tree->count; k++) {
+        int                i = tree->order[k];
         const tree_domain *domain = &tree->domains[i];
         const tree_block  *block = &tree->blocks[domain->block];
         if (domain->parent >= 0)
