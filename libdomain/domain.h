@@ -4,5 +4,6 @@
 
 #include "libfem/fem.h"
 #include "libdomain/decompose.h"
+#include "libdomain/frame.h"
 
 #endif

@@ -34,7 +34,7 @@ typedef struct contact_pair {
 struct solver_contact {
     solver_contact_options options;
     solver_samples         samples; // in the order of the tree
-    solver_tree            tree;
+    solver_bounds          tree;
     int                    obstacle_count;
     size_t                 obstacle_capacity, moved_capacity, load_capacity;
     solver_obstacle       *obstacles, *moved; // as given, and at the instant of the evaluation
@@ -114,7 +114,7 @@ fem_status solver_contact_create(solver_contact **result, const solver_samples *
         goto done;
     }
     contact->options = *options;
-    FEM_TRY(solver_tree_create(&contact->tree, samples));
+    FEM_TRY(solver_bounds_create(&contact->tree, samples));
     FEM_TRY(sort_samples(contact, samples));
     size_t depth = (size_t)contact->tree.depth + 1;
     contact->stack = fem_alloc(depth, sizeof *contact->stack);
@@ -138,7 +138,7 @@ done:
 void solver_contact_destroy(solver_contact *contact) {
     if (!contact) return;
     solver_samples_destroy(&contact->samples);
-    solver_tree_destroy(&contact->tree);
+    solver_bounds_destroy(&contact->tree);
     fem_free(contact->obstacles);
     fem_free(contact->moved);
     fem_free(contact->loads);
@@ -454,7 +454,7 @@ static uint64_t still_near(contact_pass *pass, int node, int first_obstacle, uin
     const solver_contact *contact = pass->contact;
     double                ball[4], x[3], n[3];
     uint64_t              near = 0;
-    solver_tree_ball(&contact->tree, node, pass->view->q, ball);
+    solver_bounds_ball(&contact->tree, node, pass->view->q, ball);
     if (pass->view->centre) vec3_axpy(ball, -1, pass->view->centre);
     to_world(pass->view, ball, x);
     // what rounding may do to the place of a ball far from the origin
@@ -471,9 +471,9 @@ static void descend(contact_pass *pass, int first_obstacle, uint64_t all) {
     int             height = 0;
     contact->stack[height] = 0, contact->stack_mask[height++] = all;
     while (height > 0) {
-        int                     number = contact->stack[--height];
-        const solver_tree_node *node = contact->tree.nodes + number;
-        uint64_t                mask = still_near(pass, number, first_obstacle, contact->stack_mask[height]);
+        int                       number = contact->stack[--height];
+        const solver_bounds_node *node = contact->tree.nodes + number;
+        uint64_t                  mask = still_near(pass, number, first_obstacle, contact->stack_mask[height]);
         contact->report.spheres++;
         if (!mask) continue;
         if (node->right < 0) {

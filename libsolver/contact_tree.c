@@ -4,11 +4,11 @@
 
 enum { LEAF_SAMPLES = 8 };
 
-void solver_tree_destroy(solver_tree *tree) {
+void solver_bounds_destroy(solver_bounds *tree) {
     fem_free(tree->nodes);
     fem_free(tree->balls);
     fem_free(tree->order);
-    *tree = (solver_tree){0};
+    *tree = (solver_bounds){0};
 }
 
 // The middle and the largest distance from it, of the points at `point(k) = base + stride order[k]`.
@@ -68,11 +68,11 @@ static int longest_side(int count, const int *order, const double *X) {
     return longest;
 }
 
-static int grow(solver_tree *tree, const solver_samples *samples, int first, int count, int level) {
+static int grow(solver_bounds *tree, const solver_samples *samples, int first, int count, int level) {
     int     number = tree->node_count++, r = tree->r;
     int    *order = tree->order + first;
     double *balls = tree->balls + (size_t)number * 4 * (size_t)(1 + r);
-    tree->nodes[number] = (solver_tree_node){.first = first, .count = count, .right = -1};
+    tree->nodes[number] = (solver_bounds_node){.first = first, .count = count, .right = -1};
     if (level > tree->depth) tree->depth = level;
     bound(count, order, samples->X, 3, 1, balls);
     for (int l = 0; l < r; l++) bound(count, order, samples->U + l, 3 * (size_t)r, (size_t)r, balls + 4 * (1 + l));
@@ -84,14 +84,14 @@ static int grow(solver_tree *tree, const solver_samples *samples, int first, int
 }
 
 // A node with more than LEAF_SAMPLES is halved, so a leaf has at least LEAF_SAMPLES / 2 of them.
-fem_status solver_tree_create(solver_tree *result, const solver_samples *samples) {
-    size_t      count = (size_t)samples->count, nodes = 2 * (count / (LEAF_SAMPLES / 2) + 1);
-    solver_tree tree = {.r = samples->r};
+fem_status solver_bounds_create(solver_bounds *result, const solver_samples *samples) {
+    size_t        count = (size_t)samples->count, nodes = 2 * (count / (LEAF_SAMPLES / 2) + 1);
+    solver_bounds tree = {.r = samples->r};
     tree.order = fem_alloc(count, sizeof *tree.order);
     tree.nodes = fem_alloc(nodes, sizeof *tree.nodes);
     tree.balls = fem_alloc(nodes, 4 * (1 + (size_t)samples->r) * sizeof *tree.balls);
     if (!tree.order || !tree.nodes || !tree.balls) {
-        solver_tree_destroy(&tree);
+        solver_bounds_destroy(&tree);
         return fem_fail(FEM_NO_MEMORY, "contact: a tree over %d samples with %d modes", samples->count, samples->r);
     }
     for (int i = 0; i < samples->count; i++) tree.order[i] = i;
@@ -100,7 +100,7 @@ fem_status solver_tree_create(solver_tree *result, const solver_samples *samples
     return FEM_OK;
 }
 
-void solver_tree_ball(const solver_tree *tree, int node, const double *q, double ball[4]) {
+void solver_bounds_ball(const solver_bounds *tree, int node, const double *q, double ball[4]) {
     const double *b = tree->balls + (size_t)node * 4 * (size_t)(1 + tree->r);
     for (int k = 0; k < 4; k++) ball[k] = b[k];
     for (int l = 0; l < tree->r; l++) {

@@ -1,0 +1,129 @@
+// Interfaces: centroid, covariance and the linear map that fits the motion of the points best (P1 eq. 1 to 4).
+#include "libdomain/frame.h"
+
+#include <string.h>
+
+void domain_interface_destroy(domain_interface *interface) {
+    fem_free(interface->a);
+    *interface = (domain_interface){0};
+}
+
+static fem_status check(int count, const double *points, const double *weights, int r, const double *rows,
+                        const double *rest) {
+    if (count < 3)
+        return fem_fail(FEM_BAD_INPUT, "interface: %d points, expected at least three that are not on a line", count);
+    if (r < 0) return fem_fail(FEM_BAD_INPUT, "interface: %d modes, expected >= 0", r);
+    for (int k = 0; k < count; k++) {
+        const double *X = points + 3 * (size_t)k;
+        if (!isfinite(X[0]) || !isfinite(X[1]) || !isfinite(X[2]))
+            return fem_fail(FEM_BAD_INPUT, "interface: point %d is not finite", k);
+        if (weights && !(weights[k] > 0 && isfinite(weights[k])))
+            return fem_fail(FEM_BAD_INPUT, "interface: weight %d is %g, expected > 0", k, weights[k]);
+    }
+    for (size_t i = 0; i < 3 * (size_t)count * (size_t)r; i++)
+        if (!isfinite(rows[i])) return fem_fail(FEM_BAD_INPUT, "interface: mode rows hold numbers that are not finite");
+    if (!rest) return FEM_OK;
+    double N[9], error = fabs(mat3_det(rest) - 1);
+    mat3_mul_nt(N, rest, rest);
+    for (int i = 0; i < 9; i++) error = fmax(error, fabs(N[i] - (i % 4 == 0)));
+    if (!(error < 1e-9)) return fem_fail(FEM_BAD_INPUT, "interface: the rest rotation is not a rotation");
+    return FEM_OK;
+}
+
+// Weighted centroid and covariance C = sum w (X - x)(X - x)^T; the sum of the weights.
+static double covariance(int count, const double *points, const double *weights, double x[3], double C[9]) {
+    double total = 0;
+    x[0] = x[1] = x[2] = 0;
+    for (int k = 0; k < count; k++) {
+        double w = weights ? weights[k] : 1;
+        vec3_axpy(x, w, points + 3 * (size_t)k);
+        total += w;
+    }
+    for (int i = 0; i < 3; i++) x[i] /= total;
+    memset(C, 0, 9 * sizeof *C);
+    for (int k = 0; k < count; k++) {
+        double d[3];
+        vec3_sub(d, points + 3 * (size_t)k, x);
+        for (int i = 0; i < 9; i++) C[i] += (weights ? weights[k] : 1) * d[i / 3] * d[i % 3];
+    }
+    return total;
+}
+
+// Axes of the fit and M = C^-1 T (thick: T = I) or M = C+ [t1 t2] (flat: the third column is not used).
+static fem_status fit_axes(domain_interface *interface, const double C[9], double M[9]) {
+    double eigenvalues[3], V[9]; // columns of V (column-major here) are the eigenvectors, ascending
+    memcpy(V, C, sizeof V);
+    fem_status status = dense_symmetric_eigen(3, V, eigenvalues);
+    if (status != FEM_OK) return status;
+    if (!(eigenvalues[2] > 0) || !(eigenvalues[1] > 1e-10 * eigenvalues[2]))
+        return fem_fail(FEM_BAD_INPUT, "interface: the points lie on a line; a frame needs three that do not");
+    interface->spread = sqrt(eigenvalues[2] / interface->weight);
+    interface->flat = eigenvalues[0] < 1e-3 * eigenvalues[2];
+    if (!interface->flat) {
+        mat3_identity(interface->T);
+        mat3_inverse(M, C);
+        return FEM_OK;
+    }
+    const double *normal = V, *t1 = V + 6;
+    double        t2[3];
+    vec3_cross(t2, normal, t1);
+    for (int i = 0; i < 3; i++) {
+        interface->T[3 * i] = t1[i], interface->T[3 * i + 1] = t2[i], interface->T[3 * i + 2] = normal[i];
+        M[3 * i] = t1[i] / eigenvalues[2], M[3 * i + 1] = t2[i] / eigenvalues[1], M[3 * i + 2] = 0;
+    }
+    return FEM_OK;
+}
+
+// a^l = sum w U_k^l / sum w and F^l = sum w (U_k^l - a^l)(X_k - x)^T M; subtracting a^l changes nothing, the (X_k - x)
+// having no mean.
+static void fit_modes(domain_interface *interface, int count, const double *points, const double *weights,
+                      const double *rows, const double M[9]) {
+    size_t stride = (size_t)interface->stride;
+    for (int k = 0; k < count; k++) {
+        double w = weights ? weights[k] : 1, d[3], e[3];
+        vec3_sub(d, points + 3 * (size_t)k, interface->x);
+        for (int j = 0; j < 3; j++) e[j] = w * (d[0] * M[j] + d[1] * M[3 + j] + d[2] * M[6 + j]);
+        for (int l = 0; l < interface->r; l++) {
+            const double *u = rows + 3 * ((size_t)count * (size_t)l + (size_t)k);
+            for (int i = 0; i < 3; i++) {
+                interface->a[stride * (size_t)i + (size_t)l] += w / interface->weight * u[i];
+                for (int j = 0; j < (interface->flat ? 2 : 3); j++)
+                    interface->F[stride * (size_t)(3 * j + i) + (size_t)l] += e[j] * u[i];
+            }
+        }
+    }
+}
+
+fem_status domain_interface_create(domain_interface *interface, int count, const double *points, const double *weights,
+                                   int r, const double *rows, const double *rest) {
+    fem_status       status = FEM_OK;
+    domain_interface made = {.r = r};
+    double           C[9], M[9];
+    FEM_TRY(check(count, points, weights, r, rows, rest));
+    made.stride = (r + 7) / 8 * 8;
+    made.weight = covariance(count, points, weights, made.x, C);
+    FEM_TRY(fit_axes(&made, C, M));
+    made.a = fem_calloc(28 * (size_t)made.stride, sizeof *made.a);
+    if (!made.a) {
+        status = fem_fail(FEM_NO_MEMORY, "interface: %d modes", r);
+        goto done;
+    }
+    made.F = made.a + 3 * (size_t)made.stride;
+    made.modes = made.a + 12 * (size_t)made.stride;
+    fit_modes(&made, count, points, weights, rows, M);
+    for (size_t l = 0; l < (size_t)r; l++)
+        for (size_t i = 0; i < 12; i++) made.modes[16 * l + i] = made.a[(size_t)made.stride * i + l];
+    if (rest)
+        memcpy(made.rest, rest, sizeof made.rest);
+    else
+        mat3_identity(made.rest);
+    for (int i = 0; i < 9; i++) { // T^T rest
+        made.turn[i] = 0;
+        for (int k = 0; k < 3; k++) made.turn[i] += made.T[3 * k + i / 3] * made.rest[3 * k + i % 3];
+    }
+    *interface = made;
+    made.a = NULL;
+done:
+    fem_free(made.a);
+    return status;
+}

@@ -1,0 +1,251 @@
+// The insides of the tree of domains, shared by its files.
+//
+// Order: domains are sorted by class, inside a class by level, and cut into blocks of LANES. What does not depend on
+// the level (frames relative to the parent, forces, inertia) is done for whole blocks, even where every level has only
+// one domain. What goes from level to level is done for segments: the lanes of a block that are on the same level, next
+// to each other; where a segment is a whole block of several domains, again for all of them at once. Coordinates (q,
+// dq, ...) are one array each, domain after domain in that order. What has a fixed size per domain lies in its block
+// with the lanes side by side, so that a kernel loads a number of 8 domains at once.
+#ifndef LIMBER_SOLVER_TREE_INTERNAL_H
+#define LIMBER_SOLVER_TREE_INTERNAL_H
+
+#include "libsolver/internal.h"
+#include "libsolver/tree.h"
+
+enum { LANES = 8, TREE_FEW = 2 }; // as few domains as that are done one by one where levels matter
+
+// Symmetric 6x6 matrices: row i of the upper triangle begins at SYM6(i, i). A spatial inertia has force rows 0 .. 2 and
+// torque rows 3 .. 5.
+#define SYM6(i, j) ((i) <= (j) ? (i) * (11 - (i)) / 2 + (j) : (j) * (11 - (j)) / 2 + (i))
+enum { SYM6_SIZE = 21 };
+
+// Of one block, lane by lane. "Parent axes" are those of the parent's frame; everything else is in the domain's own.
+typedef struct tree_lanes {
+    // given: the interface at rest (x scaled, F by columns), 1 where it is flat, the parent's scale
+    double rest_x[3][LANES], rest_F[9][LANES], rest_turn[9][LANES], flat[LANES], above[LANES];
+    double scale[LANES], damping_mass[LANES], damping_stiffness[LANES];
+    double used[LANES]; // 1 or 0
+    // the frame relative to the parent, parent axes (scaled)
+    double x[3][LANES], R[9][LANES], v[3][LANES], turn[3][LANES], bias[3][LANES]; // turn = W dq, bias = dW dq
+    double F[9][LANES], fit[9][LANES], P[9][LANES];                               // of domain_frame
+    // the frame's motion
+    double w[3][LANES];
+    double c[6][LANES];              // acceleration that neither A of the parent nor its ddq make, parent axes
+    double p[3][LANES], Q[9][LANES]; // world pose, when it is needed,
+    double V[3][LANES];              // and velocity of the origin, world axes
+    double wrench[6][LANES];         // external
+    double A[6][LANES];
+    // what the parent feels, parent axes about the frame's origin (roots: own axes): I A + b is the wrench it exerts
+    double I[SYM6_SIZE][LANES], b[6][LANES]; // b without I c
+    // made of them for kernels: h = I c + b, X^T I X, X^T h
+    double h[6][LANES], shifted[SYM6_SIZE][LANES], shifted_h[6][LANES];
+    // lumped levels: the subtree as if it were rigid, and the external wrench on it, parent axes (roots: own)
+    double rigid[SYM6_SIZE][LANES], rigid_b[6][LANES], outer[6][LANES];
+} tree_lanes;
+
+typedef struct tree_block {
+    int         class_index;
+    int         first;  // sorted index of lane 0
+    int         count;  // lanes in use
+    int         roots;  // of them
+    int         r;      //
+    size_t      offset; // of lane 0's coordinates
+    tree_lanes *lanes;
+    double     *E;            // (r + 7)(r + 8)/2 x LANES: the equation of the domain, see tree_up.c
+    double     *f;            // r x LANES: internal forces
+    int         flags[LANES]; // of domain_polar
+    int         shifts;       // lanes whose H was not positive definite in this pass
+    int         failed;       // lane that no shift could mend, or -1
+    int         plain;        // lanes that the kernels left to the plain version in this pass
+} tree_block;
+
+// Lanes of a block on one level. `together`: all that the block has, and enough of them for the kernels.
+typedef struct tree_segment {
+    int  block, first, count;
+    bool together;
+} tree_segment;
+
+// Entry (i, j), j <= i, of the equation of a block: E[TREE_E(i, j) + lane]
+#define TREE_E(i, j) (((size_t)(i) * ((size_t)(i) + 1) / 2 + (size_t)(j)) * LANES)
+
+// Sorted, one per instance.
+typedef struct tree_domain {
+    int        user; // index of the caller
+    int        class_index, parent, interface;
+    int        level;
+    int        block, lane;
+    int        r;
+    int        child_count;
+    const int *children; // sorted indices, in the caller's order
+    size_t     offset;
+    double     scale, stiffness, damping_mass, damping_stiffness;
+    double    *W;    // 3 rows of the parent's stride: of the interface to the parent
+    double    *load; // 6 + r: set by solver_tree_set_load, or NULL
+    int        root; // index of its tree_root, or -1
+} tree_domain;
+
+typedef struct tree_root {
+    int                 domain;
+    solver_root         kind;
+    solver_drive        drive;
+    void               *context;
+    solver_frame_motion state; // a, al: of the last step
+    solver_frame_motion trial; // where the pass is evaluated; a, al: what it gives
+    double              turn[3];
+} tree_root;
+
+typedef struct tree_point {
+    int    domain;
+    double X[3], force[3];
+    size_t rows; // where its rows begin in tree->point_rows
+} tree_point;
+
+// Forces and accelerations of a spring are those of its end a, relative to b, in world axes.
+typedef struct tree_spring {
+    solver_spring s;
+    double        force[3];                        // of the last pass, and of the next to begin with
+    double        acceleration[3];                 // that `ddq` and the roots' a, al of the last pass make
+    double        target[3], r[3], p[3], image[3]; // of conjugate gradients
+} tree_spring;
+
+// One worker's space, for the largest class.
+typedef struct tree_work {
+    double *H, *K;             // r x r
+    double *Mrq;               // 6 x r, column-major
+    double *IJ;                // 6 x r, column-major
+    double *f_q, *b_q, *v, *f; // r
+    double *E;                 // (r + 7)(r + 8)/2
+    double *inertia;           // of solver_inertia_evaluate
+    double *forces;            // of the class's forces
+    double *lanes;             // for kernels: 6 r + 4 (r + 7) vectors of LANES
+    double *sum;               // (n + 13) x n, n = r rounded up to a multiple of LANES
+    double *square; // (r + 7) x n, n = r + 7 rounded up; what is right of the diagonal is undefined but finite
+} tree_work;
+
+// Where and with which weights a pass is evaluated: f_q = load - f(q) - K (q_start - q) - D dq_start,
+// H = Mqq + c_damping D + c_stiffness K.
+typedef struct tree_evaluation {
+    const double *q, *dq, *q_start, *dq_start; // all coordinates
+    double        c_damping, c_stiffness;
+    double        time;
+} tree_evaluation;
+
+// Fast versions of the pieces of a pass (kernel_tree.c), chosen at run time.
+typedef struct tree_kernels {
+    // all lanes of a block
+    void (*frames)(const solver_tree *tree, tree_block *block, const double *q, const double *dq);
+    void (*own)(const solver_tree *tree, tree_block *block, const tree_evaluation *at, tree_work *work);
+    // a segment that is together; up: false when some lane needs the plain version
+    void (*velocities)(const solver_tree *tree, tree_block *block, bool poses);
+    bool (*up)(const solver_tree *tree, tree_block *block, tree_work *work);
+    void (*down)(const solver_tree *tree, tree_block *block, double *ddq, tree_work *work);
+    // one lane; false: likewise
+    bool (*up_lane)(const solver_tree *tree, tree_block *block, int lane, tree_work *work);
+} tree_kernels;
+
+struct solver_tree {
+    solver_tree_options   options;
+    int                   class_count, count, dofs, levels, block_count, root_count;
+    solver_tree_class    *classes;
+    solver_tree_instance *instances; // the caller's, copied
+    int                  *sorted;    // of the caller's index
+    tree_domain          *domains;   // sorted
+    int                  *children;  // of all domains
+    tree_block           *blocks;
+    int                  *order; // sorted indices level by level: parents come before their children
+    int                   segment_count;
+    tree_segment         *segments;
+    int                  *level_segment; // levels + 1: first segment of each level
+    tree_root            *roots;
+    double                gravity[3];
+
+    double  time;
+    double *q, *dq, *ddq;                                        // the state; ddq of the last step
+    double *q_trial, *dq_trial, *q_start, *dq_start, *ddq_trial; // of the pass
+    double *modal;                                               // external modal forces of the pass
+    bool    accelerations_known;                                 // ddq and the roots' a, al belong to the last step
+    bool    poses_known;                                         // blocks hold the frames of the present state
+
+    int          point_count, spring_count;
+    size_t       point_capacity, spring_capacity, row_count, row_capacity;
+    tree_point  *points;
+    double      *point_rows;
+    tree_spring *springs;
+    double      *spring_modal; // dofs: modal forces, then accelerations, of the springs alone
+    double (*spring_b)[6];     // count: what a parent feels of the springs' forces, parent axes
+    double (*spring_A)[6];     // count: accelerations of frames, own axes
+
+    tree_kernels kernels;
+    int          worker_count;
+    tree_work   *work;  // per worker
+    fem_scratch  arena; // lanes, coordinates and work space
+
+    solver_tree_report report;
+};
+
+// ---- lanes ------------------------------------------------------------------------------------------------------
+
+static inline void lane_get(int n, double (*lanes)[LANES], int lane, double *x) {
+    for (int i = 0; i < n; i++) x[i] = lanes[i][lane];
+}
+static inline void lane_put(int n, double (*lanes)[LANES], int lane, const double *x) {
+    for (int i = 0; i < n; i++) lanes[i][lane] = x[i];
+}
+
+// y = A^T x
+static inline void mat3_mul_t_vec(double y[3], const double A[9], const double x[3]) {
+    for (int i = 0; i < 3; i++) y[i] = A[i] * x[0] + A[3 + i] * x[1] + A[6 + i] * x[2];
+}
+
+// ---- the pieces of a pass ---------------------------------------------------------------------------------------
+
+// "domain NAME (class NAME) at t = ... s: REASON"; the domain is a sorted index.
+fem_status tree_fail(const solver_tree *tree, fem_status status, int domain, double time, const char *reason);
+
+// fem_parallel_for, with no more workers than there is work space for.
+void tree_parallel(const solver_tree *tree, int count, fem_task task, void *context);
+// Frames relative to the parents, with velocities, and W (tree_frames.c); parallel over all blocks.
+void tree_relative_frames(solver_tree *tree, const double *q, const double *dq);
+// Angular velocities and c, from the roots down; world poses too when asked.
+void tree_velocities(solver_tree *tree, bool poses);
+// Loads of the pass into wrench and modal (tree_loads.c).
+void tree_gather_loads(solver_tree *tree, const double *q);
+bool tree_needs_poses(const solver_tree *tree); // some load is given in world axes
+// Frames and velocities of the present state, when they are not known (tree_state.c).
+void tree_update_motion(solver_tree *tree);
+// What the parent of a domain feels, from I and b in the domain's axes: into the parent's, and made ready (tree_up.c).
+void tree_hand_up(const solver_tree *tree, const tree_domain *domain, double I[36], double b[6]);
+// ddq = L^-T (g - T^T A) of one domain, after the pass up.
+void tree_modes(const tree_block *block, int lane, const double A[6], double *ddq);
+// I A = -b for a free root, after the pass up.
+fem_status tree_free_root(const solver_tree *tree, const tree_domain *domain, const double b[6], double A[6]);
+// Accelerations that loads alone make, with the matrices of the last pass up (tree_vectors.c): modal holds the modal
+// forces and becomes ddq; b holds minus the wrenches, own axes, and is work space; A gets the frames' accelerations.
+void tree_respond(const solver_tree *tree, double *modal, double (*b)[6], double (*A)[6]);
+// A of domain i, not a root: R^T (X A_parent + J ddq_parent)
+void tree_vector_down(const solver_tree *tree, int i, const double *ddq, double (*A)[6]);
+// y = s (X + U q) in the axes of the domain.
+void tree_local_position(const solver_tree *tree, const tree_point *point, const double *q, double y[3]);
+// World position, and velocity unless v is NULL, of a point for the frames that the blocks hold.
+void tree_point_motion(const solver_tree *tree, const tree_point *point, const double *q, const double *dq, double x[3],
+                       double v[3]);
+// Springs (tree_springs.c): energy in the present state, and what they add to the accelerations of a pass.
+// `weights_old` are those with which the accelerations of the pass before entered the trial point.
+typedef struct tree_weights {
+    double position, velocity;
+} tree_weights;
+double tree_spring_energy(const solver_tree *tree, const tree_spring *spring);
+void   tree_add_springs(solver_tree *tree, const tree_evaluation *at, const tree_weights *weights_old, double *ddq);
+// Internal forces and stiffness for the kernels, into f and the beginning of E; parallel over all blocks
+// (tree_forces.c).
+void tree_forces(solver_tree *tree, const tree_evaluation *at);
+// H, T, g of all domains and what their parents feel, from the leaves up (tree_up.c).
+fem_status tree_up(solver_tree *tree, const tree_evaluation *at);
+// A of the roots, then ddq and A of all, from the roots down, into ddq (tree_down.c).
+fem_status tree_down(solver_tree *tree, double time, double *ddq);
+// solver_tree_frequencies with the choice of the method (tree_modes.c): all of M, or Krylov spaces.
+fem_status tree_frequencies(solver_tree *tree, int count, bool dense, double *omega, double *shapes);
+// The accelerations that belong to the state, into ddq and the roots' state (tree_step.c); Newmark begins with them.
+fem_status tree_accelerations(solver_tree *tree);
+
+#endif
