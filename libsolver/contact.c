@@ -402,7 +402,7 @@ static bool is_kept(const solver_contact *contact, int sample, int number) {
     return false;
 }
 
-static void test_samples(contact_pass *pass, const solver_tree_node *node, int first_obstacle, uint64_t mask) {
+static void test_samples(contact_pass *pass, const solver_bounds_node *node, int first_obstacle, uint64_t mask) {
     solver_contact *contact = pass->contact;
     for (int i = node->first; i < node->first + node->count; i++) {
         contact_place place;

@@ -75,18 +75,18 @@ static void test_tree_is_conservative(void **unused) {
     block b;
     enum { R = 9 };
     block_create(&b, FEM_T4, 5, R, 1e6);
-    solver_tree tree;
-    uint64_t    seed = 3;
-    double      q[R], closest = INFINITY, loosest = 0;
-    long        tested = 0;
-    assert_ok(solver_tree_create(&tree, &b.samples));
+    solver_bounds tree;
+    uint64_t      seed = 3;
+    double        q[R], closest = INFINITY, loosest = 0;
+    long          tested = 0;
+    assert_ok(solver_bounds_create(&tree, &b.samples));
     for (int trial = 0; trial < 40; trial++) {
         test_random_fill(&seed, R, pow(10, -4 + trial / 8.0), q); // up to deformations far beyond the body
         for (int l = 0; l < R && trial % 2; l++) // one mode by itself: there the bound is nearly reached
             if (l != trial / 2 % R) q[l] = 0;
         for (int node = 0; node < tree.node_count; node++) {
             double ball[4], farthest = 0;
-            solver_tree_ball(&tree, node, q, ball);
+            solver_bounds_ball(&tree, node, q, ball);
             for (int i = tree.nodes[node].first; i < tree.nodes[node].first + tree.nodes[node].count; i++) {
                 int    s = tree.order[i];
                 double x[3];
@@ -104,7 +104,7 @@ static void test_tree_is_conservative(void **unused) {
     }
     // the children of a node share out its samples
     for (int node = 0; node < tree.node_count; node++) {
-        const solver_tree_node *n = tree.nodes + node;
+        const solver_bounds_node *n = tree.nodes + node;
         if (n->right < 0) continue;
         assert_int_equal(n[1].first, n->first);
         assert_int_equal(n[1].first + n[1].count, tree.nodes[n->right].first);
@@ -113,7 +113,7 @@ static void test_tree_is_conservative(void **unused) {
     printf("  %d samples, %d nodes, depth %d, %ld sample-ball pairs inside; radius up to %.1f times the needed\n",
            b.samples.count, tree.node_count, tree.depth, tested, loosest);
     assert_true(loosest < 20 && closest < 1e-3 && tree.depth < 12);
-    solver_tree_destroy(&tree);
+    solver_bounds_destroy(&tree);
     block_destroy(&b);
 }
 
