@@ -153,10 +153,10 @@ static void test_mixed_levels(void **unused) {
     tree_case c;
     case_create(&c, 7, DOMAINS, parents, modes, 3, 8);
     for (int shape = 0; shape < 2; shape++) {
-        solver_tree_class    class = {.inertia = &c.d[0].inertia,
-                                      .forces = {.r = 4, .evaluate = case_evaluate, .model = &c.d[0].forces},
-                                      .interface_count = 3,
-                                      .interfaces = c.d[0].interfaces};
+        solver_tree_class class = {.inertia = &c.d[0].inertia,
+                                   .forces = {.r = 4, .evaluate = case_evaluate, .model = &c.d[0].forces},
+                                   .interface_count = 3,
+                                   .interfaces = c.d[0].interfaces};
         solver_tree_instance list[COUNT];
         solver_tree         *trees[2] = {NULL, NULL};
         for (int i = 0; i < COUNT; i++) { // parents after their children, too
