@@ -69,66 +69,64 @@ static void run_precompute(void *context) {
     bench_try(cubature_polynomial_create(&c->polynomial, c->body, c->r, c->U, &options, NULL));
 }
 
-// The same sums without a matrix product: at each integration point every coefficient gets its inner products of
-// strains, as P4's appendix B has it. Runs over a sample of elements; returns seconds for all.
+// The products of two modes at one integration point as strains: trace, then the six of E:E. e is 7 per pair.
+static void strain_products(int r, const double *H, double *e) {
+    for (int high = 0; high < r; high++)
+        for (int low = 0; low <= high; low++, e += 7) {
+            const double *A = H + 9 * low, *B = H + 9 * high;
+            for (int k = 0; k < 6; k++) {
+                int    i = k % 3, j = k < 3 ? i : (i + 1) % 3;
+                double sum = 0;
+                for (int a = 0; a < 3; a++) sum += A[3 * a + i] * B[3 * a + j] + A[3 * a + j] * B[3 * a + i];
+                e[1 + k] = sum * (k < 3 ? 0.5 : 0.70710678118654752440);
+            }
+            e[0] = e[1] + e[2] + e[3];
+        }
+}
+
+static void add_inner_product(const double *e, int x, int y, double sums[2]) {
+    const double *s = e + 7 * x, *t = e + 7 * y;
+    sums[0] += s[0] * t[0];
+    for (int k = 1; k < 7; k++) sums[1] += s[k] * t[k];
+}
+
+// Share of one point in the coefficients of degree four, for lambda and mu.
+static void add_point(int r, double weight, const double *e, double *out) {
+#define PAIR(a, b) ((b) * ((b) + 1) / 2 + (a))
+    for (int l = 0; l < r; l++)
+        for (int k = 0; k <= l; k++)
+            for (int j = 0; j <= k; j++)
+                for (int i = 0; i <= j; i++, out += 2) {
+                    double sums[2] = {0};
+                    add_inner_product(e, PAIR(i, j), PAIR(k, l), sums);
+                    add_inner_product(e, PAIR(i, k), PAIR(j, l), sums);
+                    add_inner_product(e, PAIR(i, l), PAIR(j, k), sums);
+                    out[0] += weight * sums[0];
+                    out[1] += weight * sums[1];
+                }
+#undef PAIR
+}
+
+// The same sums without a matrix product: at each integration point every coefficient of degree four gets its inner
+// products of strains, as P4's appendix B has it. Runs over a sample of elements; returns seconds for all.
 static double run_point_by_point(const precompute_case *c) {
-    int     r = c->r, pairs = r + r * (r + 1) / 2, sample = r > 15 ? 24 : 96, points = 0;
+    int     r = c->r, sample = r > 15 ? 24 : 96, width = fem_element_vertices(c->mesh.type);
     size_t  n = 3 * (size_t)c->mesh.vertex_count;
-    double *H = fem_alloc((size_t)r, 9 * sizeof *H), *e = fem_alloc((size_t)pairs, 7 * sizeof *e);
+    double *H = fem_alloc((size_t)r, 9 * sizeof *H), *e = fem_alloc((size_t)cubature_pairs(r), 7 * sizeof *e);
     double *sums = fem_calloc(2 * cubature_polynomial_count(r), sizeof *sums), begin = fem_cpu_seconds();
-    int     width = fem_element_vertices(c->mesh.type);
     if (!H || !e || !sums) bench_try(fem_fail(FEM_NO_MEMORY, "no memory"));
-    if (sample > c->mesh.element_count) sample = c->mesh.element_count;
     for (int element = 0; element < sample; element++) {
         double     weight[27], g[27][24];
         const int *v = c->mesh.elements + (size_t)element * (size_t)width;
         int        count = fem_body_points(c->body, element, weight, g);
-        for (int p = 0; p < count; p++, points++) {
-            for (int j = 0; j < r; j++)
-                for (int i = 0; i < 9; i++) {
-                    H[9 * j + i] = 0;
-                    for (int a = 0; a < width; a++)
-                        H[9 * j + i] += c->U[(size_t)j * n + 3 * (size_t)v[a] + (size_t)(i / 3)] * g[p][3 * a + i % 3];
-                }
-            for (int column = 0, low = -1, high = 0; column < pairs; column++) { // trace, then the six strains
-                double       *out = e + 7 * column;
-                const double *B = H + 9 * high, *A = low < 0 ? NULL : H + 9 * low;
-                for (int k = 0; k < 6; k++) {
-                    int i = k % 3, j = k < 3 ? i : (i + 1) % 3;
-                    if (!A) out[1 + k] = B[3 * i + j] + B[3 * j + i];
-                    for (int a = 0; A && a < 3; a++) {
-                        if (a == 0) out[1 + k] = 0;
-                        out[1 + k] += A[3 * a + i] * B[3 * a + j] + A[3 * a + j] * B[3 * a + i];
-                    }
-                    out[1 + k] *= k < 3 ? 0.5 : 0.70710678118654752440;
-                }
-                out[0] = out[1] + out[2] + out[3];
-                if (low < 0)
-                    high++, low = high < r ? -1 : 0, high = high < r ? high : 0;
-                else if (low++ == high)
-                    low = 0, high++;
+        for (int p = 0; p < count; p++) {
+            for (int i = 0; i < 9 * r; i++) {
+                const double *U = c->U + (size_t)(i / 9) * n;
+                H[i] = 0;
+                for (int a = 0; a < width; a++) H[i] += U[3 * (size_t)v[a] + (size_t)(i % 9 / 3)] * g[p][3 * a + i % 3];
             }
-            double *out = sums;
-#define ADD(x, y)                                                                                                      \
-    do {                                                                                                               \
-        const double *s_ = e + 7 * (x), *t_ = e + 7 * (y);                                                             \
-        trace += s_[0] * t_[0];                                                                                        \
-        for (int k_ = 1; k_ < 7; k_++) all += s_[k_] * t_[k_];                                                         \
-    } while (0)
-#define PAIR(a, b) (r + (b) * ((b) + 1) / 2 + (a))
-            for (int l = 0; l < r; l++)
-                for (int k = 0; k <= l; k++)
-                    for (int j = 0; j <= k; j++)
-                        for (int i = 0; i <= j; i++, out += 2) {
-                            double trace = 0, all = 0;
-                            ADD(PAIR(i, j), PAIR(k, l));
-                            ADD(PAIR(i, k), PAIR(j, l));
-                            ADD(PAIR(i, l), PAIR(j, k));
-                            out[0] += weight[p] * trace;
-                            out[1] += weight[p] * all;
-                        }
-#undef ADD
-#undef PAIR
+            strain_products(r, H, e);
+            add_point(r, weight[p], e, sums);
         }
     }
     double seconds = (fem_cpu_seconds() - begin) * c->mesh.element_count / sample;
