@@ -207,7 +207,7 @@ static char *with_ending(const char *path, const char *ending, bool must_exist) 
     return name;
 }
 
-fem_status fem_mesh_read_tetgen(fem_mesh *mesh, const char *path) {
+fem_status fem_mesh_read_tetgen(fem_mesh *mesh, const char *path, fem_remarks *remarks) {
     fem_status   status = FEM_OK;
     fem_mesh     m = {0};
     tetgen_table nodes = {0}, tetrahedra = {0};
