@@ -130,6 +130,13 @@ fem_status fem_draft_set_add(fem_draft *d, int set, int item) {
     return status;
 }
 
+void fem_draft_set_drop(fem_draft *d, int set) {
+    fem_free(d->sets[set].name);
+    fem_free(d->sets[set].items);
+    d->set_count--;
+    memmove(d->sets + set, d->sets + set + 1, (size_t)(d->set_count - set) * sizeof *d->sets);
+}
+
 fem_status fem_draft_region(fem_draft *d, const char *name, int material, int *index) {
     fem_mesh *m = &d->mesh;
     if (m->region_count == FEM_MOST_NAMES)
@@ -158,37 +165,40 @@ fem_status fem_draft_material(fem_draft *d, const fem_material *material, int *i
 
 // ---- the end ---------------------------------------------------------------------------------------------------
 
-// The vertices that no element has any more: those behind them move up. The numbers, where they are a list, too.
-static fem_status drop_vertices(fem_draft *d) {
-    fem_mesh  *m = &d->mesh;
+static void move_sets(int count, fem_set *sets, const int *place) {
+    for (int i = 0; i < count; i++) {
+        int used = 0;
+        for (int k = 0; k < sets[i].count; k++)
+            if (place[sets[i].items[k]] >= 0) sets[i].items[used++] = place[sets[i].items[k]];
+        sets[i].count = used;
+    }
+}
+
+fem_status fem_mesh_keep_corners(fem_mesh *m, fem_numbers *numbers, int quadratic, const char *name,
+                                 fem_remarks *remarks) {
     fem_status status = FEM_OK;
     size_t     corners = (size_t)m->element_count * (size_t)fem_element_vertices(m->type);
-    int       *place = fem_calloc((size_t)m->vertex_count, sizeof *place), kept = 0, dropped = 0;
-    if (!place) return fem_fail(FEM_NO_MEMORY, "%s: no memory for %d vertices", d->path, m->vertex_count);
+    int       *place = fem_calloc((size_t)m->vertex_count, sizeof *place), kept = 0;
+    if (!place) return fem_fail(FEM_NO_MEMORY, "no memory for %d vertices", m->vertex_count);
     for (size_t i = 0; i < corners; i++) place[m->elements[i]] = 1;
-    for (int v = 0; v < m->vertex_count; v++) dropped += !place[v];
-    if (dropped > 0) FEM_TRY(fem_numbers_spell(&d->vertex_numbers));
+    for (int v = 0; v < m->vertex_count; v++) kept += place[v];
+    int dropped = m->vertex_count - kept;
+    if (dropped > 0 && numbers) FEM_TRY(fem_numbers_spell(numbers)); // they no longer count on
+    FEM_TRY(fem_remark(remarks, "%d %s elements are read as their corners; %d vertices that are no corner are left out",
+                       quadratic, name, dropped));
+    kept = 0;
     for (int v = 0; v < m->vertex_count; v++) {
         if (!place[v]) {
             place[v] = -1;
             continue;
         }
         memmove(m->vertices + 3 * (size_t)kept, m->vertices + 3 * (size_t)v, 3 * sizeof(double));
-        if (d->vertex_numbers.list) d->vertex_numbers.list[kept] = d->vertex_numbers.list[v];
+        if (numbers && numbers->list) numbers->list[kept] = numbers->list[v];
         place[v] = kept++;
     }
     m->vertex_count = kept;
     for (size_t i = 0; i < corners; i++) m->elements[i] = place[m->elements[i]];
-    for (int i = 0; i < d->set_count; i++) {
-        fem_draft_set *s = &d->sets[i];
-        int            used = 0;
-        for (int k = 0; k < s->count && !s->of_elements; k++)
-            if (place[s->items[k]] >= 0) s->items[used++] = place[s->items[k]];
-        if (!s->of_elements) s->count = used;
-    }
-    FEM_TRY(fem_remark(d->remarks,
-                       "%d %s elements are read as their corners; %d vertices that are no corner are left out",
-                       d->quadratic, d->quadratic_name, dropped));
+    move_sets(m->vertex_set_count, m->vertex_sets, place);
 done:
     fem_free(place);
     return status;
@@ -228,9 +238,10 @@ fem_status fem_draft_finish(fem_draft *d, fem_mesh *mesh) {
     if (m->vertex_count == 0 || m->element_count == 0)
         return fem_fail(FEM_BAD_INPUT, "%s: has no %s", d->path,
                         m->vertex_count == 0 ? "vertices" : "tetrahedra or hexahedra");
-    if (d->quadratic > 0) FEM_TRY(drop_vertices(d));
-    FEM_TRY(note_numbers(d));
     FEM_TRY(make_sets(d));
+    if (d->quadratic > 0)
+        FEM_TRY(fem_mesh_keep_corners(m, &d->vertex_numbers, d->quadratic, d->quadratic_name, d->remarks));
+    FEM_TRY(note_numbers(d));
     if (m->material_count == 0) FEM_TRY(fem_draft_material(d, &unspecified, &index));
     if (m->region_count == 0) {
         FEM_TRY(fem_draft_region(d, "all", 0, &index));

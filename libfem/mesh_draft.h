@@ -57,7 +57,7 @@ typedef struct fem_numbers {
 } fem_numbers;
 
 fem_status fem_numbers_add(fem_numbers *numbers, long long number);
-fem_status fem_numbers_spell(fem_numbers *numbers); // makes the list
+fem_status fem_numbers_spell(fem_numbers *numbers);                        // makes the list
 fem_status fem_numbers_close(fem_numbers *numbers, long long *twice);      // *twice >= 0: this number comes twice
 int        fem_numbers_find(const fem_numbers *numbers, long long number); // -1: there is none
 long long  fem_numbers_at(const fem_numbers *numbers, int index);
@@ -116,9 +116,14 @@ fem_status fem_draft_element(fem_draft *draft, long long number, const int *corn
 // Finds the set or makes it.
 fem_status fem_draft_set_named(fem_draft *draft, bool of_elements, const char *name, int *set);
 fem_status fem_draft_set_add(fem_draft *draft, int set, int item);
+void       fem_draft_set_drop(fem_draft *draft, int set); // those behind it move up
 // Appended to the mesh.
 fem_status fem_draft_region(fem_draft *draft, const char *name, int material, int *index);
 fem_status fem_draft_material(fem_draft *draft, const fem_material *material, int *index);
+// Leaves out the vertices that no element has as a corner, and says so: `quadratic` elements came with more nodes.
+// `numbers` (of the vertices, or NULL) lose theirs too. Indices must be valid.
+fem_status fem_mesh_keep_corners(fem_mesh *mesh, fem_numbers *numbers, int quadratic, const char *name,
+                                 fem_remarks *remarks);
 // Leaves out the vertices that only quadratic elements had, makes the sets, checks, and replaces *mesh. `region` must
 // hold regions by now; without regions there is one, "all", of one default material.
 fem_status fem_draft_finish(fem_draft *draft, fem_mesh *mesh);

@@ -115,18 +115,26 @@ long long fem_numbers_at(const fem_numbers *numbers, int index) {
     return numbers->list ? numbers->list[index] : numbers->first + index;
 }
 
+fem_status fem_numbers_spell(fem_numbers *numbers) {
+    if (numbers->list) return FEM_OK;
+    fem_status status =
+        fem_grow((void **)&numbers->list, &numbers->capacity, (size_t)numbers->count, sizeof *numbers->list);
+    for (int i = 0; status == FEM_OK && i < numbers->count; i++) numbers->list[i] = numbers->first + i;
+    return status;
+}
+
 fem_status fem_numbers_add(fem_numbers *numbers, long long number) {
+    fem_status status = FEM_OK;
     if (numbers->count == 0) numbers->first = number;
     if (numbers->list || number != numbers->first + numbers->count) {
-        bool       fresh = !numbers->list;
-        fem_status status =
-            fem_grow((void **)&numbers->list, &numbers->capacity, (size_t)numbers->count + 1, sizeof *numbers->list);
-        if (status != FEM_OK) return status;
-        for (int i = 0; fresh && i < numbers->count; i++) numbers->list[i] = numbers->first + i;
+        FEM_TRY(fem_numbers_spell(numbers));
+        FEM_TRY(
+            fem_grow((void **)&numbers->list, &numbers->capacity, (size_t)numbers->count + 1, sizeof *numbers->list));
         numbers->list[numbers->count] = number;
     }
     numbers->count++;
-    return FEM_OK;
+done:
+    return status;
 }
 
 static int compare_pairs(const void *a, const void *b) {

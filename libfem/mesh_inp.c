@@ -1,6 +1,6 @@
 // Abaqus' and CalculiX' .inp: the reader. Keywords that define the body are read (*NODE, *ELEMENT, *NSET, *ELSET,
-// *MATERIAL with *ELASTIC and *DENSITY, *ORIENTATION, *SOLID SECTION, *INCLUDE); those that would change it in ways that
-// are not followed are refused; the others, the analysis above all, are passed over.
+// *MATERIAL with *ELASTIC and *DENSITY, *ORIENTATION, *SOLID SECTION, *INCLUDE); those that would change it in ways
+// that are not followed are refused; the others, the analysis above all, are passed over.
 #include "libfem/mesh_inp.h"
 
 #include <ctype.h>
@@ -82,7 +82,8 @@ static fem_status read_parameter(inp_reader *r, inp_keyword *k, fem_word piece) 
     while (value.length > 0 && isspace((unsigned char)*value.at)) value.at++, value.length--;
     while (name.length > 0 && isspace((unsigned char)name.at[name.length - 1])) name.length--;
     if (k->count == INP_PARAMETERS) return fem_text_fail(r->scan, "*%s has more than %d parameters", k->name, k->count);
-    if (!capitals(name, k->parameters[k->count].name, sizeof k->parameters[0].name))
+    if (name.length == 0 || !isalpha((unsigned char)*name.at) ||
+        !capitals(name, k->parameters[k->count].name, sizeof k->parameters[0].name))
         return fem_text_fail(r->scan, "*%s: expected a parameter, found %s", k->name,
                              fem_quote(quote, piece.at, piece.length));
     k->parameters[k->count++].value = value;
@@ -168,8 +169,8 @@ static fem_status read_flat(inp_reader *r, const inp_keyword *k) {
 }
 
 static fem_status dispatch(inp_reader *r, const inp_keyword *k) {
-    static const char *const refused[] = {"NGEN",   "NFILL",     "NCOPY",       "NMAP",        "ELGEN",
-                                          "ELCOPY", "SYSTEM",    "SUBMODEL",    "SYMMETRIC MODEL GENERATION"};
+    static const char *const refused[] = {
+        "NGEN", "NFILL", "NCOPY", "NMAP", "ELGEN", "ELCOPY", "SYSTEM", "SUBMODEL", "SYMMETRIC MODEL GENERATION"};
     static const char *const flat[] = {"PART", "END PART", "ASSEMBLY", "END ASSEMBLY", "INSTANCE", "END INSTANCE"};
     const char              *name = k->name;
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
@@ -231,7 +232,8 @@ fem_status fem_mesh_read_inp(fem_mesh *mesh, const char *path, fem_remarks *rema
         r.passed_over[strlen(r.passed_over) - 2] = 0; // the last comma
         FEM_TRY(fem_remark(remarks, "passed over: %s", r.passed_over));
     }
-    if (r.variants[0]) FEM_TRY(fem_remark(remarks, "elements of type %s are read as if without the letters", r.variants));
+    if (r.variants[0])
+        FEM_TRY(fem_remark(remarks, "elements of type %s are read as if without the letters", r.variants));
     FEM_TRY(inp_resolve(&r));
     FEM_TRY(inp_make_regions(&r));
     FEM_TRY(fem_draft_finish(&r.draft, mesh));

@@ -25,7 +25,8 @@ typedef struct inp_set {
     char       name[INP_NAME]; // as it is first written; capitals do not count
     bool       of_elements;
     bool       listed; // by *NSET or *ELSET, not only in passing
-    bool       has_section;
+    bool       has_section, only_faces;
+    int        draft_set;
     int        count;
     size_t     capacity;
     inp_range *ranges;
@@ -76,9 +77,9 @@ typedef struct inp_reader {
 
 // mesh_inp.c
 fem_status      inp_next_data(inp_reader *r, bool *more); // to the next line with data; false at a keyword or the end
-const fem_word *inp_parameter(const inp_keyword *k, const char *name);                // NULL: not there
-fem_status inp_name(inp_reader *r, const inp_keyword *k, const char *name, char text[INP_NAME]); // must be there
-bool       inp_same(const char *a, const char *b);                                               // but for capitals
+const fem_word *inp_parameter(const inp_keyword *k, const char *name);                                // NULL: not there
+fem_status      inp_name(inp_reader *r, const inp_keyword *k, const char *name, char text[INP_NAME]); // must be there
+bool            inp_same(const char *a, const char *b); // but for capitals
 
 // mesh_inp_parts.c
 fem_status inp_read_nodes(inp_reader *r, const inp_keyword *k);

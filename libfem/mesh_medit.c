@@ -197,7 +197,8 @@ static fem_status read_text(medit_reader *r) {
             if (fem_text_next(text)) status = fem_text_expected(text, "nothing behind End");
             goto done;
         } else { // of no use here: to the next keyword
-            FEM_TRY(fem_remark(r->draft.remarks, "the table %s is passed over", fem_quote(quote, word.at, word.length)));
+            FEM_TRY(
+                fem_remark(r->draft.remarks, "the table %s is passed over", fem_quote(quote, word.at, word.length)));
             do fem_text_leave_line(text);
             while (fem_text_next(text) && !isalpha((unsigned char)*text->at));
         }
@@ -240,7 +241,8 @@ static fem_status read_bytes(medit_reader *r) {
             FEM_TRY(fem_remark(r->draft.remarks, "the table with the code %lld is passed over", code));
         if (next == 0) goto done;
         if (next < r->feed.text.at - r->feed.start) {
-            status = fem_feed_fail(&r->feed, "the next keyword is said to be at byte %lld, expected it further on", next);
+            status =
+                fem_feed_fail(&r->feed, "the next keyword is said to be at byte %lld, expected it further on", next);
             goto done;
         }
         r->feed.text.at = r->feed.start + next;

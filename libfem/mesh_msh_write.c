@@ -154,7 +154,8 @@ static fem_status check_name(const char *name) {
     bool   good = length > 0 && length < 256;
     for (const char *c = name; *c; c++) good = good && (unsigned char)*c >= ' ' && *c != '"';
     if (good) return FEM_OK;
-    return fem_fail(FEM_BAD_INPUT, "the name \"%.100s\" is empty, too long or has quotes, which .msh cannot hold", name);
+    return fem_fail(FEM_BAD_INPUT, "the name \"%.100s\" is empty, too long or has quotes, which .msh cannot hold",
+                    name);
 }
 
 static fem_status check_names(const fem_mesh *m) {

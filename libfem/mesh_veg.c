@@ -17,13 +17,13 @@ enum {
 typedef struct veg_reader {
     fem_sources sources;
     fem_text   *scan;          // of the file that is being read
-    bool       in_vertex_set; // lines that begin with #: are data
-    fem_mesh   mesh;
-    bool       has_vertices, has_elements;
-    int        element_base;
-    size_t     set_items;
-    size_t     material_capacity, region_capacity, region_set_capacity;
-    int       *region_set; // per region: its element set, -1 for allElements
+    bool        in_vertex_set; // lines that begin with #: are data
+    fem_mesh    mesh;
+    bool        has_vertices, has_elements;
+    int         element_base;
+    size_t      set_items;
+    size_t      material_capacity, region_capacity, region_set_capacity;
+    int        *region_set; // per region: its element set, -1 for allElements
 } veg_reader;
 
 // ---- lines -----------------------------------------------------------------------------------------------------

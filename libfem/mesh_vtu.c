@@ -1,5 +1,6 @@
-// VTK's .vtu: the reader. One Piece of tetrahedra (10) or of hexahedra (12); docs/formats.md gives the conventions by
-// which regions, materials and sets are kept.
+// VTK's .vtu: the reader. One Piece of tetrahedra (10) or of hexahedra (12), or of their quadratic kin (24, 25);
+// docs/formats.md gives the conventions by which regions, materials and sets are kept.
+#include "libfem/mesh_draft.h"
 #include "libfem/mesh_vtu.h"
 
 #include <stdio.h>
@@ -27,14 +28,15 @@ static fem_status find_array(const vtu_document *d, vtu_section section, const c
                     name ? name : "of points", where);
 }
 
-static fem_status read_type(const vtu_document *d, fem_element *element) {
+// `nodes` is the number of vertices of a cell: more than the corners when it is quadratic.
+static fem_status read_type(const vtu_document *d, fem_element *element, int *nodes) {
     fem_status       status = FEM_OK;
     const vtu_array *array;
     long long       *types = NULL;
     FEM_TRY(find_array(d, VTU_CELLS, "types", "Cells", &array));
     FEM_TRY(vtu_array_integers(d, array, (size_t)d->cells, &types));
     for (long long e = 0; e < d->cells; e++) {
-        if (types[e] != 10 && types[e] != 12) {
+        if (types[e] != 10 && types[e] != 12 && types[e] != 24 && types[e] != 25) {
             status = vtu_array_fail(d, array, "cell %lld is a %s (%lld), expected tetrahedra (10) or hexahedra (12)", e,
                                     cell_name(types[e]), types[e]);
             goto done;
@@ -45,18 +47,18 @@ static fem_status read_type(const vtu_document *d, fem_element *element) {
             goto done;
         }
     }
-    *element = types[0] == 10 ? FEM_T4 : FEM_H8;
+    *element = types[0] == 10 || types[0] == 24 ? FEM_T4 : FEM_H8;
+    *nodes = types[0] == 10 ? 4 : types[0] == 12 ? 8 : types[0] == 24 ? 10 : 20;
 done:
     fem_free(types);
     return status;
 }
 
-static fem_status read_cells(const vtu_document *d, fem_mesh *mesh, fem_element element, double **points) {
+static fem_status read_cells(const vtu_document *d, fem_mesh *mesh, fem_element element, int width, double **points) {
     fem_status       status = FEM_OK;
     const vtu_array *array;
     long long       *offsets = NULL, *corners = NULL;
-    int              width = fem_element_vertices(element);
-    size_t           corner_count = (size_t)d->cells * (size_t)width;
+    size_t           corner_count = (size_t)d->cells * (size_t)width, kept = (size_t)fem_element_vertices(element);
     FEM_TRY(find_array(d, VTU_CELLS, "offsets", "Cells", &array));
     FEM_TRY(vtu_array_integers(d, array, (size_t)d->cells, &offsets));
     for (long long e = 0; e < d->cells; e++)
@@ -74,7 +76,8 @@ static fem_status read_cells(const vtu_document *d, fem_mesh *mesh, fem_element 
             goto done;
         }
     FEM_TRY(fem_mesh_allocate(mesh, element, (int)d->points, (int)d->cells));
-    for (size_t i = 0; i < corner_count; i++) mesh->elements[i] = (int)corners[i];
+    for (size_t i = 0; i < corner_count; i++) // the corners come first
+        if (i % (size_t)width < kept) mesh->elements[i / (size_t)width * kept + i % (size_t)width] = (int)corners[i];
     fem_free(mesh->vertices);
     mesh->vertices = *points;
     *points = NULL;
@@ -193,17 +196,21 @@ fem_status fem_mesh_read_vtu(fem_mesh *mesh, const char *path, fem_remarks *rema
     double          *points = NULL;
     const vtu_array *array;
     fem_element      element = FEM_T4;
+    int              nodes = 0;
     FEM_TRY(vtu_document_open(&d, path));
-    FEM_TRY(read_type(&d, &element));
+    FEM_TRY(read_type(&d, &element, &nodes));
     FEM_TRY(find_array(&d, VTU_POINTS, NULL, "Points", &array));
     if (array->components != 3) {
         status = vtu_array_fail(&d, array, "has %lld components, expected 3", array->components);
         goto done;
     }
     FEM_TRY(vtu_array_doubles(&d, array, 3 * (size_t)d.points, &points));
-    FEM_TRY(read_cells(&d, &m, element, &points));
+    FEM_TRY(read_cells(&d, &m, element, nodes, &points));
     FEM_TRY(read_regions(&d, &m));
     FEM_TRY(read_sets(&d, &m));
+    if (nodes > fem_element_vertices(element))
+        FEM_TRY(fem_mesh_keep_corners(&m, NULL, m.element_count,
+                                      element == FEM_T4 ? "ten-node tetrahedral" : "twenty-node hexahedral", remarks));
     status = fem_mesh_check(&m);
     if (status != FEM_OK) {
         fem_fail_prefix(status, "%s: ", path);

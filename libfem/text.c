@@ -117,13 +117,17 @@ int fem_format_int(char buffer[FEM_DIGITS], long long value) {
     return length;
 }
 
+int fem_format_digits(char buffer[FEM_DIGITS], int digits, double value) {
+    return format_short(buffer, "%.*g", digits, value);
+}
+
 int fem_format_double(char buffer[FEM_DIGITS], double value) {
     if (fabs(value) < 1e15 && value == (double)(long long)value && !(value == 0 && signbit(value)))
         return fem_format_int(buffer, (long long)value);
     int length = 0;
     for (int digits = 15; digits <= 17; digits++) {
         double back = 0;
-        length = format_short(buffer, "%.*g", digits, value);
+        length = fem_format_digits(buffer, digits, value);
         if (fem_parse_double(buffer, (size_t)length, &back) && back == value) break;
     }
     return length;

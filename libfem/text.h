@@ -58,6 +58,7 @@ bool fem_parse_int(const char *at, size_t length, long long *value);
 // The shortest decimal form that reads back as the same number. Returns its length.
 enum { FEM_DIGITS = 32 };
 int fem_format_double(char buffer[FEM_DIGITS], double value);
+int fem_format_digits(char buffer[FEM_DIGITS], int digits, double value); // so many, rounded
 int fem_format_int(char buffer[FEM_DIGITS], long long value);
 
 // vsnprintf with a decimal point, whatever the locale.
