@@ -76,11 +76,12 @@ fem_status fem_mesh_check(const fem_mesh *mesh);
 
 // ---- files (mesh_*.c); every reader takes the same name with .gz behind it too ------------------------------------
 
-// What a reader passed over or changed, a line of text each: "24 ten-node tetrahedra are read as four-node ones, ...".
+// What a reader passed over or changed, a line of text each: "FILE: 24 ten-node tetrahedral elements are read as ...".
 typedef struct fem_remarks {
-    int    count;
-    char **items;
-    size_t capacity;
+    int         count;
+    char      **items;
+    size_t      capacity;
+    const char *path; // of the file that is being read
 } fem_remarks;
 void fem_remarks_destroy(fem_remarks *remarks); // leaves it empty
 

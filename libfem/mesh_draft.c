@@ -29,11 +29,12 @@ void fem_remarks_destroy(fem_remarks *remarks) {
 
 fem_status fem_remark(fem_remarks *remarks, const char *format, ...) {
     enum { MOST_REMARKS = 100 };
-    char    text[512];
+    char    text[1024];
     va_list arguments;
     if (!remarks || remarks->count == MOST_REMARKS) return FEM_OK;
+    int length = snprintf(text, sizeof text, "%.400s: ", remarks->path ? remarks->path : "");
     va_start(arguments, format);
-    fem_format(text, sizeof text, format, arguments);
+    fem_format(text + length, sizeof text - (size_t)length, format, arguments);
     va_end(arguments);
     fem_status status =
         fem_grow((void **)&remarks->items, &remarks->capacity, (size_t)remarks->count + 1, sizeof *remarks->items);

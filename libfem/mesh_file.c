@@ -36,6 +36,7 @@ bool fem_path_is_surface(const char *path) {
 }
 
 fem_status fem_mesh_read_remarks(fem_mesh *mesh, const char *path, fem_remarks *remarks) {
+    if (remarks) remarks->path = path;
     for (int i = 0; i < FORMATS; i++)
         if (formats[i].read && fem_path_ends(path, formats[i].ending)) return formats[i].read(mesh, path, remarks);
     if (fem_path_is_surface(path))
