@@ -202,15 +202,14 @@ static fem_status make_materials(inp_reader *r) {
     fem_status status = FEM_OK;
     int        index;
     for (int i = 0; i < r->material_count; i++) {
-        inp_material *m = &r->materials[i];
-        if (!m->has_elastic) {
+        const inp_material *m = &r->materials[i];
+        fem_material        material = m->has_elastic ? m->material : fem_material_default();
+        if (!m->has_elastic)
             FEM_TRY(fem_remark(r->draft.remarks, "material %s has no *ELASTIC: left unspecified", m->material.name));
-            m->material = fem_material_default();
-        } else if (!m->has_density) {
+        else if (!m->has_density)
             FEM_TRY(fem_remark(r->draft.remarks, "material %s has no *DENSITY: %g is taken", m->material.name,
                                m->material.density));
-        }
-        FEM_TRY(fem_draft_material(&r->draft, &m->material, &index));
+        FEM_TRY(fem_draft_material(&r->draft, &material, &index));
     }
 done:
     return status;

@@ -215,6 +215,12 @@ done:
     return status;
 }
 
+// Goes to the next blank line.
+static void skip_metadata(fem_text *text) {
+    do fem_text_leave_line(text);
+    while (!fem_text_at_line_end(text));
+}
+
 static fem_status read_field(vtk_reader *r) {
     fem_status status = FEM_OK;
     fem_scalar type = {0};
@@ -227,7 +233,7 @@ static fem_status read_field(vtk_reader *r) {
     for (long long i = 0; i < arrays; i++) {
         fem_text_next(text);
         if (fem_word_is(fem_text_peek(text), "METADATA")) { // of the array before
-            while (!fem_text_at_line_end(text)) fem_text_leave_line(text);
+            skip_metadata(text);
             fem_text_next(text);
         }
         FEM_TRY(take_name(r, name));
@@ -298,8 +304,8 @@ static fem_status read_keyword(vtk_reader *r, fem_word word) {
         fem_status status = take_count(r, "the number of values", FEM_MOST_VERTICES, &r->tuples);
         return status == FEM_OK ? fem_text_end_line(text) : status;
     }
-    if (fem_word_is(word, "METADATA")) { // goes to the next blank line
-        while (!fem_text_at_line_end(text)) fem_text_leave_line(text);
+    if (fem_word_is(word, "METADATA")) {
+        skip_metadata(text);
         return FEM_OK;
     }
     if (r->section != DATASET) {

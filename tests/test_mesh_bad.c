@@ -22,7 +22,7 @@ static fem_status read_any(const char *path) {
         status = fem_vertex_list_read(&items, &count, path, 1, 10);
         for (int i = 0; status == FEM_OK && i < count; i++) assert_in_range(items[i], 0, 9);
         fem_free(items);
-    } else if (ends(path, ".obj") || ends(path, ".obj.gz")) {
+    } else if (fem_path_is_surface(path)) {
         fem_surface surface = {0};
         status = fem_surface_read(&surface, path);
         for (int i = 0; i < 3 * surface.triangle_count; i++)
