@@ -116,6 +116,7 @@ demo:
 	@echo "The result is in out/cantilever: open cantilever.pvd with ParaView (apt install paraview) and press Play."
 
 SCRIPT_TESTS := scripts/check-includes scripts/test-scripts scripts/test-readme scripts/test-example
+SCRIPT_TESTS += $(if $(LIMBER_LONG),scripts/test-mesh-programs) # files of gmsh, tetgen and ccx
 build-tests: all $(TESTS)
 test:
 	+$(prepare) build-tests

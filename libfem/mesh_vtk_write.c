@@ -100,13 +100,14 @@ static void put_cells(vtk_writer *w, const fem_mesh *m) {
 static void put_mesh(vtk_writer *w, const fem_mesh *m, const char *notes, size_t notes_size) {
     fem_file_print(w->file, "# vtk DataFile Version 3.0\n%d vertices, %d elements\n%s\nDATASET UNSTRUCTURED_GRID\n",
                    m->vertex_count, m->element_count, w->as_text ? "ASCII" : "BINARY");
-    fem_file_print(w->file, "FIELD FieldData 1\nlimber 1 %zu unsigned_char\n", notes_size);
-    for (size_t i = 0; i < notes_size; i++) put_int(w, (unsigned char)notes[i], 1);
-    end_line(w);
     fem_file_print(w->file, "POINTS %d double\n", m->vertex_count);
     for (size_t i = 0; i < 3 * (size_t)m->vertex_count; i++) put_double(w, m->vertices[i]);
     end_line(w);
     put_cells(w, m);
+    // behind the cells: Gmsh expects the points first
+    fem_file_print(w->file, "FIELD FieldData 1\nlimber 1 %zu unsigned_char\n", notes_size);
+    for (size_t i = 0; i < notes_size; i++) put_int(w, (unsigned char)notes[i], 1);
+    end_line(w);
     fem_file_print(w->file, "CELL_DATA %d\nFIELD FieldData %d\nregion 1 %d int\n", m->element_count,
                    1 + m->element_set_count, m->element_count);
     for (int e = 0; e < m->element_count; e++) put_int(w, m->region[e], 4);
