@@ -45,7 +45,7 @@ fem_status fem_feed_end(fem_feed *feed) { return feed->binary ? FEM_OK : fem_tex
 
 fem_status fem_feed_plausible(fem_feed *feed, const char *what, long long count, size_t smallest) {
     if (count >= 0 && (unsigned long long)count <= fem_feed_left(feed) / smallest + 1) return FEM_OK;
-    return fem_feed_fail(feed, "announces %lld %s, more than the file has room for", count, what);
+    return fem_feed_fail(feed, "%s is %lld, more than the file has room for", what, count);
 }
 
 static uint64_t scalar_bits(const char *bytes, int size, bool swapped) {
@@ -85,7 +85,8 @@ fem_status fem_feed_int(fem_feed *feed, fem_scalar type, const char *what, long 
     long long x = fem_scalar_int(bytes, type, feed->swapped);
     if (x < low || x > high) {
         feed->text.at -= type.size;
-        return fem_feed_fail(feed, "%s is %lld, expected %lld to %lld", what, x, low, high);
+        return low == high ? fem_feed_fail(feed, "%s is %lld, expected %lld", what, x, low)
+                           : fem_feed_fail(feed, "%s is %lld, expected %lld to %lld", what, x, low, high);
     }
     *value = x;
     return FEM_OK;

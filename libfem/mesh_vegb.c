@@ -58,7 +58,7 @@ static fem_status read_geometry(vegb_reader *r) {
     d->typed = true;
     d->mesh.type = type == 1 ? FEM_T4 : FEM_H8;
     FEM_TRY(take_int(r, "the number of vertices", 1, FEM_MOST_VERTICES, &count));
-    FEM_TRY(fem_feed_plausible(&r->feed, "vertices", count, 24));
+    FEM_TRY(fem_feed_plausible(&r->feed, "the number of vertices", count, 24));
     FEM_TRY(fem_draft_reserve_vertices(d, count));
     for (long long i = 0; i < count; i++) {
         FEM_TRY(take_doubles(r, "a coordinate", 3, x));
@@ -67,7 +67,7 @@ static fem_status read_geometry(vegb_reader *r) {
     FEM_TRY(take_int(r, "the number of elements", 1, FEM_MOST_ELEMENTS, &count));
     int expected = fem_element_vertices(d->mesh.type);
     FEM_TRY(take_int(r, "the number of vertices of an element", expected, expected, &width));
-    FEM_TRY(fem_feed_plausible(&r->feed, "elements", count, 4 * (size_t)width));
+    FEM_TRY(fem_feed_plausible(&r->feed, "the number of elements", count, 4 * (size_t)width));
     FEM_TRY(fem_draft_reserve_elements(d, count));
     for (long long i = 0; i < count; i++) {
         for (long long a = 0; a < width; a++) {

@@ -84,7 +84,7 @@ static fem_status skip_numbers(vtk_reader *r, fem_scalar type, long long count) 
     if (r->binary) {
         fem_status status = FEM_OK;
         r->feed.binary = true;
-        status = fem_feed_plausible(&r->feed, "numbers", count, (size_t)type.size);
+        status = fem_feed_plausible(&r->feed, "the length of an array", count, (size_t)type.size);
         if (status == FEM_OK) status = fem_feed_bytes(&r->feed, "an array", (size_t)count * (size_t)type.size, &bytes);
         r->feed.binary = false;
         return status;

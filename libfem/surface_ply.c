@@ -239,7 +239,7 @@ static fem_status read_elements(ply_reader *r, const ply_element *e) {
     fem_surface *s = &r->surface;
     double       x[3] = {0};
     if (e->properties == 0) return FEM_OK;
-    FEM_TRY(fem_feed_plausible(&r->feed, "elements", e->count, 1));
+    FEM_TRY(fem_feed_plausible(&r->feed, "the number of elements", e->count, 1));
     for (long long i = 0; i < e->count; i++) {
         FEM_TRY(read_item(r, e, x));
         if (e->kind != VERTEX) continue;

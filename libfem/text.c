@@ -242,7 +242,9 @@ fem_status fem_text_int(fem_text *text, const char *what, long long low, long lo
         if (word.length == 0) return fem_text_expected(text, what);
         return fem_text_fail(text, "expected %s, an integer, found %s", what, fem_quote(quote, word.at, word.length));
     }
-    if (x < low || x > high) return fem_text_fail(text, "%s is %lld, expected %lld to %lld", what, x, low, high);
+    if (x < low || x > high)
+        return low == high ? fem_text_fail(text, "%s is %lld, expected %lld", what, x, low)
+                           : fem_text_fail(text, "%s is %lld, expected %lld to %lld", what, x, low, high);
     text->at += word.length;
     *value = x;
     return FEM_OK;
