@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 // ---- feed ------------------------------------------------------------------------------------------------------
 
@@ -216,7 +215,7 @@ fem_status fem_table_enter(fem_table *table, const void *key, size_t key_size, f
         fem_status status = enlarge(table);
         if (status != FEM_OK) return status;
     }
-    unsigned hash = (unsigned)XXH3_64bits(key, key_size);
+    unsigned hash = (unsigned)fem_hash_add((fem_hash){0}, key, key_size).low;
     size_t   at = hash & (table->room - 1);
     for (; table->slots[at].entry >= 0; at = (at + 1) & (table->room - 1))
         if (table->slots[at].hash == hash && equal(context, table->slots[at].entry, key)) {
