@@ -134,7 +134,7 @@ asan:
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?= veg vegb node vtu vtk msh mesh meshb inp obj stl ply bou veg.gz json store basis
 FUZZ_PROGRAMS := $(FUZZ_TARGETS:%=$(BUILD)/%)
-$(BUILD)/fuzz-%.o: tests/fuzz/fuzz.c $(FLAGS_FILE)
+$(FUZZ_PROGRAMS:$(BUILD)/%=$(BUILD)/fuzz-%.o): $(BUILD)/fuzz-%.o: tests/fuzz/fuzz.c $(FLAGS_FILE)
 	$(SAY) CC '$< (.$*)'
 	$(Q)$(CC) $(ALL_CFLAGS) -DFUZZ_ENDING='".$*"' -MMD -MP -c $< -o $@
 .PHONY: fuzz build-fuzz

@@ -33,8 +33,8 @@ fem_status fem_mesh_write_obj(const fem_mesh *mesh, const char *path); // the su
 fem_status fem_surface_read_obj(fem_surface *surface, const char *path);
 fem_status fem_surface_read_stl(fem_surface *surface, const char *path);
 fem_status fem_surface_read_ply(fem_surface *surface, const char *path);
-// Each different value of an element becomes a region "region_VALUE" of material 0, in ascending order.
-fem_status fem_regions_from_values(fem_mesh *mesh, const long long *values);
+// Each different value in `region` becomes a region "region_VALUE" of material 0, in ascending order.
+fem_status fem_regions_from_groups(fem_mesh *mesh);
 
 // ---- what other formats have no place for (mesh_notes.c) -------------------------------------------------------
 

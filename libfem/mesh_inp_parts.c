@@ -118,11 +118,12 @@ static fem_status passing_set(inp_reader *r, const inp_keyword *k, bool of_eleme
     return status;
 }
 
-// Lines until the next keyword: as many nodes or elements may follow.
-static long long data_lines(const fem_text *scan) {
+// Lines until the next keyword, or to the end of the file: as many nodes or elements may follow.
+static long long data_lines(const fem_text *scan, bool to_end) {
     long long   lines = 1;
     const char *at = scan->at;
-    while (at < scan->end && (at = memchr(at, '\n', (size_t)(scan->end - at))) && at[1] != '*') at++, lines++;
+    while (at < scan->end && (at = memchr(at, '\n', (size_t)(scan->end - at))) && (to_end || at[1] != '*'))
+        at++, lines++;
     return lines;
 }
 
@@ -138,7 +139,7 @@ fem_status inp_read_nodes(inp_reader *r, const inp_keyword *k) {
     if (system && !fem_word_is(*system, "R") && !fem_word_is(*system, "r"))
         return fem_text_fail(r->scan, "*NODE: only rectangular coordinates are supported");
     FEM_TRY(passing_set(r, k, false, &set));
-    FEM_TRY(fem_draft_reserve_vertices(&r->draft, data_lines(r->scan)));
+    FEM_TRY(fem_draft_reserve_vertices(&r->draft, data_lines(r->scan, false)));
     for (;;) {
         FEM_TRY(inp_next_data(r, &more));
         if (!more) goto done;
@@ -247,7 +248,7 @@ fem_status inp_read_elements(inp_reader *r, const inp_keyword *k) {
             status = fem_text_fail(r->scan, "%s", why);
             goto done;
         }
-        if (r->draft.mesh.element_count == 0) FEM_TRY(fem_draft_reserve_elements(&r->draft, data_lines(r->scan)));
+        if (r->draft.mesh.element_count == 0) FEM_TRY(fem_draft_reserve_elements(&r->draft, data_lines(r->scan, true)));
         if (type.nodes > type.corners) {
             r->draft.quadratic++;
             r->draft.quadratic_name = type.corners == 4 ? "ten-node tetrahedral" : "twenty-node hexahedral";

@@ -296,7 +296,6 @@ static fem_status follow_notes(medit_reader *r, const char *notes, size_t size) 
 static fem_status make_regions(medit_reader *r) {
     fem_status status = FEM_OK;
     fem_mesh  *m = &r->draft.mesh;
-    long long *values = NULL;
     char      *notes = NULL;
     size_t     size = 0;
     bool       plain = true;
@@ -307,16 +306,9 @@ static fem_status make_regions(medit_reader *r) {
     }
     for (int e = 0; e < m->element_count; e++) plain = plain && m->region[e] == 0;
     if (plain) goto done;
-    values = fem_alloc((size_t)m->element_count, sizeof *values);
-    if (!values) {
-        status = fem_fail(FEM_NO_MEMORY, "%s: no memory for its references", r->draft.path);
-        goto done;
-    }
-    for (int e = 0; e < m->element_count; e++) values[e] = m->region[e];
-    status = fem_regions_from_values(m, values);
+    status = fem_regions_from_groups(m);
     if (status != FEM_OK) fem_fail_prefix(status, "%s: references: ", r->draft.path);
 done:
-    fem_free(values);
     fem_free(notes);
     return status;
 }

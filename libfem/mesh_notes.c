@@ -153,39 +153,63 @@ done:
     return status;
 }
 
-static int compare_values(const void *a, const void *b) {
-    long long x = *(const long long *)a, y = *(const long long *)b;
+static bool same_value(const void *context, int entry, const void *key) {
+    return ((const int *)context)[entry] == *(const int *)key;
+}
+
+static int compare_ints(const void *a, const void *b) {
+    int x = *(const int *)a, y = *(const int *)b;
     return (x > y) - (x < y);
 }
 
-fem_status fem_regions_from_values(fem_mesh *mesh, const long long *values) {
+// The different values of `region`, ascending; more than the most regions that there may be are not counted.
+static fem_status different_values(const fem_mesh *mesh, int **list, int *count) {
     fem_status status = FEM_OK;
-    size_t     count = (size_t)mesh->element_count, distinct = 0, capacity = 0;
+    fem_table  table = {0};
+    int       *values = fem_alloc(FEM_MOST_NAMES + 1, sizeof *values), used = 0;
+    if (!values) return fem_fail(FEM_NO_MEMORY, "no memory for the regions");
+    for (int e = 0; e < mesh->element_count && used <= FEM_MOST_NAMES; e++) {
+        int entry = 0;
+        if (e > 0 && mesh->region[e] == mesh->region[e - 1]) continue;
+        values[used] = mesh->region[e];
+        FEM_TRY(fem_table_enter(&table, &mesh->region[e], sizeof(int), same_value, values, used, &entry));
+        used += entry == used;
+    }
+    qsort(values, (size_t)used, sizeof *values, compare_ints);
+    *list = values;
+    *count = used;
+    values = NULL;
+done:
+    fem_table_destroy(&table);
+    fem_free(values);
+    return status;
+}
+
+fem_status fem_regions_from_groups(fem_mesh *mesh) {
+    fem_status status = FEM_OK;
+    size_t     capacity = 0;
     fem_mesh   regions = {0};
-    long long *sorted = fem_copy(values, count, sizeof *values);
-    if (!sorted) return fem_fail(FEM_NO_MEMORY, "no memory for the regions");
-    qsort(sorted, count, sizeof *sorted, compare_values);
-    for (size_t i = 0; i < count; i++)
-        if (i == 0 || sorted[i] != sorted[i - 1]) sorted[distinct++] = sorted[i];
-    if (distinct > FEM_MOST_NAMES) {
-        status = fem_fail(FEM_BAD_INPUT, "has %zu different values, expected at most %d", distinct, FEM_MOST_NAMES);
+    int       *values = NULL, count = 0;
+    FEM_TRY(different_values(mesh, &values, &count));
+    if (count > FEM_MOST_NAMES) {
+        status = fem_fail(FEM_BAD_INPUT, "has more than %d different values", FEM_MOST_NAMES);
         goto done;
     }
-    for (size_t i = 0; i < distinct; i++) {
+    for (int i = 0; i < count; i++) {
         char name[64];
-        snprintf(name, sizeof name, "region_%lld", sorted[i]);
+        snprintf(name, sizeof name, "region_%d", values[i]);
         FEM_TRY(add_region(&regions, &capacity, name, 0));
     }
-    for (size_t e = 0; e < count; e++) {
-        const long long *at = bsearch(&values[e], sorted, distinct, sizeof *sorted, compare_values);
-        mesh->region[e] = (int)(at - sorted);
+    for (int e = 0; e < mesh->element_count; e++) {
+        const int *at = bsearch(&mesh->region[e], values, (size_t)count, sizeof *values, compare_ints);
+        mesh->region[e] = (int)(at - values);
     }
     drop_regions(mesh);
     mesh->regions = regions.regions;
     mesh->region_count = regions.region_count;
     regions = (fem_mesh){0};
 done:
-    fem_free(sorted);
+    fem_free(values);
     fem_mesh_destroy(&regions);
     return status;
 }

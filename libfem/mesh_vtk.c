@@ -495,7 +495,7 @@ static fem_status make_regions(vtk_reader *r) {
     fem_status status = FEM_OK;
     fem_mesh  *m = &r->draft.mesh;
     vtk_array *notes = find_array(r, DATASET, "limber"), *regions = region_array(r);
-    long long *values = NULL, value = 0;
+    long long  value = 0;
     int        element = 0;
     bool       one = true;
     if (notes) FEM_TRY(follow_notes(r, notes));
@@ -506,24 +506,19 @@ static fem_status make_regions(vtk_reader *r) {
         goto done;
     }
     FEM_TRY(check_data(r, regions, r->cells));
-    values = fem_alloc((size_t)m->element_count, sizeof *values);
-    if (!values) {
-        status = fem_fail(FEM_NO_MEMORY, "%s: no memory for its regions", r->draft.path);
-        goto done;
-    }
     for (long long i = 0; i < r->cells; i++) {
-        long long most = notes && r->kept[i] ? m->region_count - 1 : LLONG_MAX / 1024;
-        FEM_TRY(next_int(regions, "the region of a cell", notes && r->kept[i] ? 0 : -most, most, &value));
-        if (r->kept[i]) values[element++] = value;
+        bool bounded = notes && r->kept[i];
+        FEM_TRY(next_int(regions, "the region of a cell", bounded ? 0 : INT_MIN,
+                         bounded ? m->region_count - 1 : INT_MAX, &value));
+        if (r->kept[i]) m->region[element++] = (int)value;
     }
-    for (int e = 0; e < m->element_count && notes; e++) m->region[e] = (int)values[e];
-    if (notes) goto done;
-    for (int e = 1; e < m->element_count; e++) one = one && values[e] == values[0];
-    if (one && strcmp(regions->name, "region") != 0) goto done; // every program writes some number
-    status = fem_regions_from_values(m, values);
+    for (int e = 1; e < m->element_count; e++) one = one && m->region[e] == m->region[0];
+    if (!notes && one && strcmp(regions->name, "region") != 0) // every program writes some number
+        memset(m->region, 0, (size_t)m->element_count * sizeof *m->region);
+    else if (!notes)
+        status = fem_regions_from_groups(m);
     if (status != FEM_OK) fem_fail_prefix(status, "%s: array \"%s\": ", r->draft.path, regions->name);
 done:
-    fem_free(values);
     return status;
 }
 

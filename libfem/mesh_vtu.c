@@ -32,12 +32,12 @@ static fem_status find_array(const vtu_document *d, vtu_section section, const c
 static fem_status read_type(const vtu_document *d, fem_element *element, int *nodes) {
     fem_status       status = FEM_OK;
     const vtu_array *array;
-    long long       *types = NULL;
+    int             *types = NULL;
     FEM_TRY(find_array(d, VTU_CELLS, "types", "Cells", &array));
     FEM_TRY(vtu_array_integers(d, array, (size_t)d->cells, &types));
     for (long long e = 0; e < d->cells; e++) {
         if (types[e] != 10 && types[e] != 12 && types[e] != 24 && types[e] != 25) {
-            status = vtu_array_fail(d, array, "cell %lld is a %s (%lld), expected tetrahedra (10) or hexahedra (12)", e,
+            status = vtu_array_fail(d, array, "cell %lld is a %s (%d), expected tetrahedra (10) or hexahedra (12)", e,
                                     cell_name(types[e]), types[e]);
             goto done;
         }
@@ -57,27 +57,29 @@ done:
 static fem_status read_cells(const vtu_document *d, fem_mesh *mesh, fem_element element, int width, double **points) {
     fem_status       status = FEM_OK;
     const vtu_array *array;
-    long long       *offsets = NULL, *corners = NULL;
+    int             *offsets = NULL, *corners = NULL;
     size_t           corner_count = (size_t)d->cells * (size_t)width, kept = (size_t)fem_element_vertices(element);
     FEM_TRY(find_array(d, VTU_CELLS, "offsets", "Cells", &array));
     FEM_TRY(vtu_array_integers(d, array, (size_t)d->cells, &offsets));
     for (long long e = 0; e < d->cells; e++)
         if (offsets[e] != (e + 1) * width) {
-            status = vtu_array_fail(d, array, "entry %lld is %lld, expected %lld: %d vertices a cell", e, offsets[e],
+            status = vtu_array_fail(d, array, "entry %lld is %d, expected %lld: %d vertices a cell", e, offsets[e],
                                     (e + 1) * width, width);
             goto done;
         }
+    fem_free(offsets), offsets = NULL;
     FEM_TRY(find_array(d, VTU_CELLS, "connectivity", "Cells", &array));
     FEM_TRY(vtu_array_integers(d, array, corner_count, &corners));
     for (size_t i = 0; i < corner_count; i++)
         if (corners[i] < 0 || corners[i] >= d->points) {
-            status = vtu_array_fail(d, array, "cell %zu has the vertex %lld, expected 0 to %lld", i / (size_t)width,
+            status = vtu_array_fail(d, array, "cell %zu has the vertex %d, expected 0 to %lld", i / (size_t)width,
                                     corners[i], d->points - 1);
             goto done;
         }
-    FEM_TRY(fem_mesh_allocate(mesh, element, (int)d->points, (int)d->cells));
+    FEM_TRY(fem_mesh_allocate(mesh, element, 1, (int)d->cells)); // the points are there already
+    mesh->vertex_count = (int)d->points;
     for (size_t i = 0; i < corner_count; i++) // the corners come first
-        if (i % (size_t)width < kept) mesh->elements[i / (size_t)width * kept + i % (size_t)width] = (int)corners[i];
+        if (i % (size_t)width < kept) mesh->elements[i / (size_t)width * kept + i % (size_t)width] = corners[i];
     fem_free(mesh->vertices);
     mesh->vertices = *points;
     *points = NULL;
@@ -92,7 +94,7 @@ done:
 static fem_status find_notes(const vtu_document *d, fem_mesh *mesh, bool *found) {
     fem_status       status = FEM_OK;
     const vtu_array *array = vtu_document_find(d, VTU_FIELD_DATA, VTU_NOTES);
-    long long       *letters = NULL;
+    int             *letters = NULL;
     char            *text = NULL, *place = NULL;
     *found = array != NULL;
     if (!array) return FEM_OK;
@@ -119,7 +121,7 @@ done:
 static fem_status read_regions(const vtu_document *d, fem_mesh *mesh) {
     fem_status       status = FEM_OK;
     const vtu_array *array = vtu_document_find(d, VTU_CELL_DATA, "region");
-    long long       *values = NULL;
+    int             *values = NULL;
     bool             noted = false;
     FEM_TRY(find_notes(d, mesh, &noted));
     if (!array) {
@@ -130,17 +132,18 @@ static fem_status read_regions(const vtu_document *d, fem_mesh *mesh) {
     }
     FEM_TRY(vtu_array_integers(d, array, (size_t)d->cells, &values));
     if (!noted) {
-        status = fem_regions_from_values(mesh, values);
+        memcpy(mesh->region, values, (size_t)d->cells * sizeof *values);
+        status = fem_regions_from_groups(mesh);
         if (status != FEM_OK) fem_fail_prefix(status, "%s:%lld: array \"region\": ", d->path, array->line);
         goto done;
     }
     for (long long e = 0; e < d->cells; e++) {
         if (values[e] < 0 || values[e] >= mesh->region_count) {
-            status = vtu_array_fail(d, array, "cell %lld is in region %lld, expected 0 to %d", e, values[e],
+            status = vtu_array_fail(d, array, "cell %lld is in region %d, expected 0 to %d", e, values[e],
                                     mesh->region_count - 1);
             goto done;
         }
-        mesh->region[e] = (int)values[e];
+        mesh->region[e] = values[e];
     }
 done:
     fem_free(values);
@@ -150,8 +153,7 @@ done:
 static fem_status read_sets(const vtu_document *d, fem_mesh *mesh) {
     fem_status status = FEM_OK;
     size_t     prefix = strlen(VTU_SET_PREFIX), entries = 0;
-    long long *values = NULL;
-    int       *items = NULL;
+    int       *values = NULL, *items = NULL;
     for (size_t i = 0; i < d->array_count; i++) {
         const vtu_array *array = &d->arrays[i];
         bool             on_points = array->section == VTU_POINT_DATA;

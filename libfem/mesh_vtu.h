@@ -58,7 +58,7 @@ fem_status       vtu_array_fail(const vtu_document *document, const vtu_array *a
 
 // `count` numbers of an array, converted; memory is taken only after its size is known to be there. Caller frees.
 fem_status vtu_array_doubles(const vtu_document *document, const vtu_array *array, size_t count, double **values);
-fem_status vtu_array_integers(const vtu_document *document, const vtu_array *array, size_t count, long long **values);
+fem_status vtu_array_integers(const vtu_document *document, const vtu_array *array, size_t count, int **values);
 
 #define VTU_NOTES      "limber" // FieldData array of bytes: the notes of mesh_formats.h
 #define VTU_SET_PREFIX "set:"   // of arrays that are 1 in a set, 0 outside

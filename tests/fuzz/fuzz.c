@@ -31,6 +31,8 @@ static void clean(void) {
     unlink(other);
 }
 
+static void make_beam(const char *folder);
+
 // A folder in memory, if there is one: a file a run is written.
 static void name_files(void) {
     const char *folder = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
@@ -38,6 +40,7 @@ static void name_files(void) {
     snprintf(other, sizeof other, "%s/limber-fuzz-%ld-b%s", folder, (long)getpid(), FUZZ_ENDING);
     if (is(".node")) snprintf(other, sizeof other, "%s/limber-fuzz-%ld.ele", folder, (long)getpid());
     atexit(clean);
+    if (is(".json")) make_beam(folder);
 }
 
 // ---- meshes ----------------------------------------------------------------------------------------------------
@@ -85,15 +88,30 @@ static void read_list(void) {
 
 // ---- scenes ----------------------------------------------------------------------------------------------------
 
-// Large bodies are allowed and take long to make; here numbers have two digits before the point.
+// Large bodies are allowed and take long to make: where one is generated, numbers have two digits at most.
 static bool is_small(const uint8_t *data, size_t size) {
-    int digits = 0;
-    for (size_t i = 0; i < size; i++) {
+    static const char *const generators[] = {"box", "tube", "leaf", "sphere", "pieces"};
+    int                      digits = 0;
+    bool                     generated = false;
+    for (size_t i = 0; i < sizeof generators / sizeof *generators; i++)
+        generated = generated || memmem(data, size, generators[i], strlen(generators[i]));
+    for (size_t i = 0; i < size && generated; i++) {
         bool digit = data[i] >= '0' && data[i] <= '9';
         digits = digit ? digits + 1 : 0;
         if (digits > 2 || (i > 0 && (data[i] | 32) == 'e' && data[i - 1] >= '0' && data[i - 1] <= '9')) return false;
     }
     return true;
+}
+
+// The mesh that scenes of the corpus name, beside them.
+static void make_beam(const char *folder) {
+    char     name[128];
+    fem_mesh mesh = {0};
+    snprintf(name, sizeof name, "%s/limber-fuzz.veg", folder);
+    insist(fem_generate_box(&mesh, FEM_H8, (double[]){0, 0, 0}, (double[]){1, 0.1, 0.1}, (int[]){4, 1, 1}) == FEM_OK &&
+               fem_mesh_write(&mesh, name) == FEM_OK,
+           "the beam");
+    fem_mesh_destroy(&mesh);
 }
 
 static void read_scene(void) {
