@@ -44,7 +44,7 @@ HEADERS   := $(foreach l,$(LIBRARIES),$(wildcard $(l)/*.h))
 # TOGETHER keeps the output of each compilation in one piece; tests and runs shall show theirs as it comes.
 TOGETHER := --output-sync=target
 ifeq ($(MAKELEVEL)$(word 2,$(MAKECMDGOALS)),0)
-MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1) $(if $(filter demo test test-long asan bench bench-long,$(MAKECMDGOALS)),,$(TOGETHER))
+MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1) $(if $(filter demo test test-long asan fuzz bench bench-long,$(MAKECMDGOALS)),,$(TOGETHER))
 endif
 
 # Q hides a command unless V=1; SAY prints the short form instead.
@@ -116,6 +116,7 @@ demo:
 	@echo "The result is in out/cantilever: open cantilever.pvd with ParaView (apt install paraview) and press Play."
 
 SCRIPT_TESTS := scripts/check-includes scripts/test-scripts scripts/test-readme scripts/test-example
+SCRIPT_TESTS += $(if $(LIMBER_LONG),scripts/test-mesh-programs) # files of gmsh, tetgen and ccx
 build-tests: all $(TESTS)
 test:
 	+$(prepare) build-tests
@@ -128,6 +129,24 @@ test-long:
 asan:
 	@+$(MAKE) --no-print-directory BUILD=build-asan OPTIMISE='-O1 -g' \
 	SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer' test
+
+# Each reader with bytes that libFuzzer invents, for FUZZ_SECONDS; needs clang.
+FUZZ_SECONDS ?= 60
+FUZZ_TARGETS ?= veg vegb node vtu vtk msh mesh meshb inp obj stl ply bou veg.gz json store basis
+FUZZ_PROGRAMS := $(FUZZ_TARGETS:%=$(BUILD)/%)
+$(FUZZ_PROGRAMS:$(BUILD)/%=$(BUILD)/fuzz-%.o): $(BUILD)/fuzz-%.o: tests/fuzz/fuzz.c $(FLAGS_FILE)
+	$(SAY) CC '$< (.$*)'
+	$(Q)$(CC) $(ALL_CFLAGS) -DFUZZ_ENDING='".$*"' -MMD -MP -c $< -o $@
+.PHONY: fuzz build-fuzz
+build-fuzz: $(FUZZ_PROGRAMS)
+$(FUZZ_PROGRAMS): $(BUILD)/%: $(BUILD)/fuzz-%.o $(BUILD)/liblimber.a
+	$(SAY) LINK $@
+	$(Q)$(CC) $(SANITIZE) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+fuzz:
+	@CC=clang scripts/install-deps clang llvm libclang-rt-dev
+	@+$(MAKE) --no-print-directory BUILD=build-fuzz CC=clang OPTIMISE='-O1 -g' \
+	SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fprofile-instr-generate -fcoverage-mapping' build-fuzz
+	@scripts/fuzz build-fuzz $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 build-benches: all $(BENCHES)
 bench:
@@ -167,7 +186,7 @@ uninstall:
 # ---- housekeeping --------------------------------------------------------------------------------------------------
 
 .PHONY: clean format check-format check-includes help
-FORMATTED := $(wildcard limber.h) $(foreach d,$(LIBRARIES) app tests bench examples,$(wildcard $(d)/*.c $(d)/*.h $(d)/*.inc))
+FORMATTED := $(wildcard limber.h) $(foreach d,$(LIBRARIES) app tests tests/fuzz bench examples,$(wildcard $(d)/*.c $(d)/*.h $(d)/*.inc))
 clean:
 	rm -rf $(BUILD) build-asan out
 format:
@@ -183,6 +202,7 @@ help:
 	@echo "make demo            a first simulation, from nothing: installs what is missing, builds, runs"
 	@echo "make test            all tests, likewise; V=1 shows their numbers; test-long adds the long ones"
 	@echo "make asan            all tests with the address and undefined-behaviour sanitizers"
+	@echo "make fuzz            every reader with invented bytes, FUZZ_SECONDS=$(FUZZ_SECONDS) each; prints the lines that were reached"
 	@echo "make bench           all benchmarks, figures in out/bench; bench-long adds the long ones"
 	@echo "make install         to PREFIX=$(PREFIX), below DESTDIR; make uninstall removes it"
 	@echo "make check-includes  which file may include what"

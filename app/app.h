@@ -17,6 +17,7 @@ typedef struct app_command {
     const char *usage;                 // "MESH --count K [OPTIONS]": what follows the name
     const char *example;               // a whole command line that works
     int (*run)(int argc, char **argv); // argv[0] is the command's name; returns an exit code
+    const char *details;               // further lines for its --help, or NULL
 } app_command;
 
 extern const app_command command_run, command_check, command_precompute; // scenes
@@ -104,6 +105,11 @@ int app_fail_output(fem_status status);
 // A remark on standard error, "limber: ...".
 void app_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+// What the reader of a mesh passed over, a remark each.
+void app_note_remarks(const fem_remarks *remarks);
+// fem_mesh_read with those remarks.
+fem_status app_read_mesh(fem_mesh *mesh, const char *path);
+
 // ---- progress (standard error) ----------------------------------------------------------------------------------
 
 // On a terminal a bar with rate and time left, elsewhere a plain line at most every few seconds. The clock starts again
@@ -142,6 +148,7 @@ void app_json_end(app_json *json); // of the innermost object or array
 void app_json_text(app_json *json, const char *key, const char *text);
 void app_json_number(app_json *json, const char *key, double value);
 void app_json_integer(app_json *json, const char *key, long long value);
+void app_json_remarks(app_json *json, const fem_remarks *remarks); // the array "remarks"
 void app_json_bool(app_json *json, const char *key, bool value);
 void app_json_numbers(app_json *json, const char *key, int count, const double *values);
 // Ends all levels and the line, and flushes. Returns APP_DONE, or APP_FAILED (after a message) when writing failed.

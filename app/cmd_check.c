@@ -64,11 +64,16 @@ static int run(int argc, char **argv) {
     FEM_TRY(scene_load(&s, words.items[0], overrides.count, overrides.items));
     FEM_TRY(scene_summarize(s, &summary));
     exit_code = json ? print_json(s, &summary) : print_text(s, &summary);
+    app_note_remarks(&s->remarks);
 done:
     if (status != FEM_OK) exit_code = app_fail(status);
     scene_destroy(s);
     return exit_code;
 }
 
-const app_command command_check = {"check", "Check a scene with its meshes, without running it", "SCENE [OPTIONS]",
-                                   "limber check scenes/cantilever.json", run};
+const app_command command_check = {"check",
+                                   "Check a scene with its meshes, without running it",
+                                   "SCENE [OPTIONS]",
+                                   "limber check scenes/cantilever.json",
+                                   run,
+                                   NULL};

@@ -6,26 +6,26 @@
 #include <stdarg.h>
 #include <string.h>
 
-static bool ends_with(const char *text, const char *ending) {
-    size_t length = strlen(text), tail = strlen(ending);
-    return length >= tail && strcmp(text + length - tail, ending) == 0;
+// Equal but for the last digits: some formats keep other constants, from which ours follow.
+static bool same(int count, const double *a, const double *b) {
+    for (int i = 0; i < count; i++)
+        if (!(fabs(a[i] - b[i]) <= 1e-12 * fmax(fabs(a[i]), fabs(b[i])))) return false;
+    return true;
 }
 
-static bool is_surface(const char *path) { return ends_with(path, ".obj") || ends_with(path, ".obj.gz"); }
-
 static bool same_material(const fem_material *a, const fem_material *b) {
-    if (a->kind != b->kind || a->density != b->density) return false;
+    if (a->kind != b->kind || !same(1, &a->density, &b->density)) return false;
     switch (a->kind) {
     case FEM_ORTHOTROPIC:
-        return memcmp(a->young3, b->young3, sizeof a->young3) == 0 &&
-               memcmp(a->poisson3, b->poisson3, sizeof a->poisson3) == 0 &&
-               memcmp(a->shear3, b->shear3, sizeof a->shear3) == 0 && memcmp(a->frame, b->frame, sizeof a->frame) == 0;
+        for (int i = 0; i < 9; i++) // entries near zero: to the size of the others, which is one
+            if (!(fabs(a->frame[i] - b->frame[i]) <= 1e-12)) return false;
+        return same(3, a->young3, b->young3) && same(3, a->poisson3, b->poisson3) && same(3, a->shear3, b->shear3);
     case FEM_MOONEY_RIVLIN:
-        return a->mu01 == b->mu01 && a->mu10 == b->mu10 && a->v1 == b->v1;
+        return same(1, &a->mu01, &b->mu01) && same(1, &a->mu10, &b->mu10) && same(1, &a->v1, &b->v1);
     case FEM_ARRUDA_BOYCE:
-        return a->mu == b->mu && a->chain == b->chain && a->bulk == b->bulk;
+        return same(1, &a->mu, &b->mu) && same(1, &a->chain, &b->chain) && same(1, &a->bulk, &b->bulk);
     default:
-        return a->young == b->young && a->poisson == b->poisson;
+        return same(1, &a->young, &b->young) && same(1, &a->poisson, &b->poisson);
     }
 }
 
@@ -84,7 +84,7 @@ static void compare_positions(const losses *l, const fem_mesh *before, const fem
 }
 
 static void compare(const losses *l, const fem_mesh *before, const fem_mesh *after) {
-    if (is_surface(l->out)) {
+    if (fem_path_is_surface(l->out)) {
         lost(l, "everything inside: elements, materials, regions and sets");
         return;
     }
@@ -95,49 +95,65 @@ static void compare(const losses *l, const fem_mesh *before, const fem_mesh *aft
     compare_sets(l, "element", before->element_set_count, before->element_sets, after, fem_mesh_element_set);
 }
 
-static void begin_json(app_json *json, const char *out, int vertices, const char *cells, int count) {
+static void begin_json(app_json *json, const char *out, int vertices, const char *cells, int count,
+                       const fem_remarks *remarks) {
     app_json_begin(json, stdout);
     app_json_object(json, NULL);
     app_json_text(json, "file", out);
     app_json_integer(json, "vertices", vertices);
     app_json_integer(json, cells, count);
+    app_json_remarks(json, remarks);
     app_json_array(json, "lost");
 }
 
-static fem_status convert_mesh(const char *in, const char *out, bool as_json, bool *writing, int *exit_code) {
-    fem_status status = FEM_OK;
-    fem_mesh   before = {0}, after = {0};
-    app_json   json;
-    losses     l = {.out = out, .json = as_json ? &json : NULL};
-    FEM_TRY(fem_mesh_read(&before, in));
-    *writing = true;
-    FEM_TRY(fem_mesh_write(&before, out));
-    if (!is_surface(out)) FEM_TRY(fem_mesh_read(&after, out));
-    if (as_json)
-        begin_json(&json, out, before.vertex_count, "elements", before.element_count);
-    else
+typedef struct conversion {
+    const char *in, *out;
+    bool        as_json, as_text; // what is printed, what is written
+    bool        writing;          // a failure now is one of the output
+    int         exit_code;
+} conversion;
+
+static fem_status convert_mesh(conversion *c) {
+    fem_status  status = FEM_OK;
+    fem_mesh    before = {0}, after = {0};
+    fem_remarks remarks = {0};
+    app_json    json;
+    const char *out = c->out;
+    losses      l = {.out = out, .json = c->as_json ? &json : NULL};
+    FEM_TRY(fem_mesh_read_remarks(&before, c->in, &remarks));
+    c->writing = true;
+    FEM_TRY(c->as_text ? fem_mesh_write_text(&before, out) : fem_mesh_write(&before, out));
+    if (!fem_path_is_surface(out)) FEM_TRY(fem_mesh_read(&after, out));
+    if (c->as_json) {
+        begin_json(&json, out, before.vertex_count, "elements", before.element_count, &remarks);
+    } else {
         printf("%s: %d vertices, %d %s elements\n", out, before.vertex_count, before.element_count,
                before.type == FEM_T4 ? "T4" : "H8");
+        app_note_remarks(&remarks);
+    }
     compare(&l, &before, &after);
-    if (as_json) *exit_code = app_json_finish(&json);
+    if (c->as_json) c->exit_code = app_json_finish(&json);
 done:
+    fem_remarks_destroy(&remarks);
     fem_mesh_destroy(&before);
     fem_mesh_destroy(&after);
     return status;
 }
 
-static fem_status convert_surface(const char *in, const char *out, bool as_json, bool *writing, int *exit_code) {
+static fem_status convert_surface(conversion *c) {
     fem_status  status = FEM_OK;
     fem_surface surface = {0};
+    fem_remarks remarks = {0};
     app_json    json;
-    if (!is_surface(out))
+    const char *in = c->in, *out = c->out;
+    if (!fem_path_is_surface(out))
         return fem_fail(FEM_BAD_INPUT, "%s is a surface and %s holds bodies; a surface converts to .obj only", in, out);
     FEM_TRY(fem_surface_read(&surface, in));
-    *writing = true;
+    c->writing = true;
     FEM_TRY(fem_surface_write(&surface, out));
-    if (as_json) {
-        begin_json(&json, out, surface.vertex_count, "triangles", surface.triangle_count);
-        *exit_code = app_json_finish(&json);
+    if (c->as_json) {
+        begin_json(&json, out, surface.vertex_count, "triangles", surface.triangle_count, &remarks);
+        c->exit_code = app_json_finish(&json);
     } else {
         printf("%s: %d vertices, %d triangles\n", out, surface.vertex_count, surface.triangle_count);
     }
@@ -147,21 +163,27 @@ done:
 }
 
 static int run(int argc, char **argv) {
-    bool             json = false, writing = false;
+    conversion       c = {.exit_code = APP_DONE};
     const app_option options[] = {
-        {"--json", NULL, APP_FLAG, &json, 0, 0, NULL, "one JSON object on standard output"},
+        {"--text", NULL, APP_FLAG, &c.as_text, 0, 0, NULL, "numbers as text where the format has both (.msh, .vtk)"},
+        {"--json", NULL, APP_FLAG, &c.as_json, 0, 0, NULL, "one JSON object on standard output"},
     };
     app_words words;
     int       exit_code;
     if (!app_parse(&command_convert, argc, argv, sizeof options / sizeof *options, options, 2, 2, &words, &exit_code))
         return exit_code;
-    const char *in = words.items[0], *out = words.items[1];
-    exit_code = APP_DONE;
-    fem_status status = is_surface(in) ? convert_surface(in, out, json, &writing, &exit_code)
-                                       : convert_mesh(in, out, json, &writing, &exit_code);
-    if (status == FEM_OK) return exit_code;
-    return writing ? app_fail_output(status) : app_fail(status);
+    c.in = words.items[0], c.out = words.items[1];
+    fem_status status = fem_path_is_surface(c.in) ? convert_surface(&c) : convert_mesh(&c);
+    if (status == FEM_OK) return c.exit_code;
+    return c.writing ? app_fail_output(status) : app_fail(status);
 }
 
-const app_command command_convert = {"convert", "A mesh from one file format to another, by the ending of the name",
-                                     "IN OUT [--json]", "limber convert turtle.veg turtle.vtu", run};
+const app_command command_convert = {
+    "convert",
+    "A mesh from one file format to another, by the ending of the name",
+    "IN OUT [--text] [--json]",
+    "limber convert turtle.veg turtle.vtu",
+    run,
+    "IN is a mesh: .veg .vegb .node .ele .vtu .vtk .msh .mesh .meshb .inp; or a surface: .obj .stl .ply.\n"
+    "OUT is a mesh: .veg .node .ele .vtu .vtk .msh .mesh .inp; or .obj, the surface. .gz behind a name packs.\n"
+    "What the new file cannot hold is said.\n"};

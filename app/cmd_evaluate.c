@@ -178,7 +178,7 @@ static int run(int argc, char **argv) {
     double    *u = NULL, *f = NULL;
     evaluation result = {0};
     double     begun = fem_seconds();
-    FEM_TRY(fem_mesh_read(&mesh, words.items[0]));
+    FEM_TRY(app_read_mesh(&mesh, words.items[0]));
     FEM_TRY(app_material_apply(&mesh, words.items[0], false, &s.material));
     result.seconds_read = fem_seconds() - begun;
     u = fem_calloc((size_t)mesh.vertex_count, 3 * sizeof *u);
@@ -197,6 +197,9 @@ done:
     return exit_code;
 }
 
-const app_command command_evaluate = {"evaluate", "Energy, force and stiffness of a mesh at a given displacement",
+const app_command command_evaluate = {"evaluate",
+                                      "Energy, force and stiffness of a mesh at a given displacement",
                                       "MESH --displacement FILE|sin:A [OPTIONS]",
-                                      "limber evaluate beam.veg --material stvk --displacement sin:0.05 --json", run};
+                                      "limber evaluate beam.veg --material stvk --displacement sin:0.05 --json",
+                                      run,
+                                      NULL};

@@ -210,19 +210,23 @@ static int print_machine(bool as_json) {
 static fem_status describe_mesh(const char *path, bool as_json, int *exit_code) {
     fem_status  status = FEM_OK;
     fem_mesh    mesh = {0};
+    fem_remarks remarks = {0};
     fem_quality quality;
-    FEM_TRY(fem_mesh_read(&mesh, path));
+    FEM_TRY(fem_mesh_read_remarks(&mesh, path, &remarks));
     FEM_TRY(fem_mesh_quality(&mesh, &quality));
     if (as_json) {
         app_json json;
         app_json_begin(&json, stdout);
         app_json_object(&json, NULL);
         json_mesh(&json, &mesh, &quality);
+        app_json_remarks(&json, &remarks);
         *exit_code = app_json_finish(&json);
     } else {
         print_mesh(path, &mesh, &quality);
+        app_note_remarks(&remarks);
     }
 done:
+    fem_remarks_destroy(&remarks);
     fem_mesh_destroy(&mesh);
     return status;
 }
@@ -280,6 +284,7 @@ static fem_status describe_scene(const char *path, bool as_json, int *exit_code)
         *exit_code = json_scene(s, qualities);
     else
         print_scene(s, qualities);
+    app_note_remarks(&s->remarks);
 done:
     fem_free(qualities);
     scene_destroy(s);
@@ -313,5 +318,10 @@ static int run(int argc, char **argv) {
     return status == FEM_OK ? exit_code : app_fail(status);
 }
 
-const app_command command_info = {"info", "What a mesh or scene file holds, or what this machine offers",
-                                  "MESH|SCENE [--json] | --machine [--json]", "limber info turtle.veg", run};
+const app_command command_info = {"info",
+                                  "What a mesh or scene file holds, or what this machine offers",
+                                  "MESH|SCENE [--json] | --machine [--json]",
+                                  "limber info turtle.veg",
+                                  run,
+                                  "MESH is .veg .vegb .node .ele .vtu .vtk .msh .mesh .meshb or .inp, with or "
+                                  "without .gz behind it; SCENE is .json.\n"};

@@ -329,7 +329,7 @@ static int run(int argc, char **argv) {
     app_progress progress;
     app_progress_begin(&progress, s.quiet, NULL, 0);
     double begun = fem_seconds();
-    FEM_TRY(fem_mesh_read(&mesh, words.items[0]));
+    FEM_TRY(app_read_mesh(&mesh, words.items[0]));
     prefer_isotropic(&mesh, &s.material);
     FEM_TRY(app_material_apply(&mesh, words.items[0], true, &s.material));
     found.seconds_read = fem_seconds() - begun;
@@ -351,4 +351,6 @@ done:
 
 const app_command command_modes = {"modes", "Vibration modes, or a basis of Krylov modes and derivatives, of a mesh",
                                    "MESH --count K [OPTIONS]",
-                                   "limber modes beam.veg --count 10 --method lanczos --fix beam.bou --json", run};
+                                   "limber modes beam.veg --count 10 --method lanczos --fix beam.bou --json",
+                                   run,
+                                   NULL};

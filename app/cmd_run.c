@@ -117,6 +117,7 @@ static int run(int argc, char **argv) {
         goto done;
     }
     loaded = true;
+    if (!quiet) app_note_remarks(&s->remarks);
     if (!no_cache) FEM_TRY(scene_set_cache(s, app_cache_folder(cache, usual_cache, sizeof usual_cache)));
     snprintf(usual, sizeof usual, "out/%s", s->name);
     if (!folder) folder = usual;
@@ -140,5 +141,9 @@ done:
     return exit_code;
 }
 
-const app_command command_run = {"run", "Simulate a scene and write its frames", "SCENE [OPTIONS]",
-                                 "limber run scenes/cantilever.json -o out/cantilever --set solver.step=0.005", run};
+const app_command command_run = {"run",
+                                 "Simulate a scene and write its frames",
+                                 "SCENE [OPTIONS]",
+                                 "limber run scenes/cantilever.json -o out/cantilever --set solver.step=0.005",
+                                 run,
+                                 NULL};

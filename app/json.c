@@ -94,6 +94,12 @@ void app_json_integer(app_json *json, const char *key, long long value) {
     fprintf(json->out, "%lld", value);
 }
 
+void app_json_remarks(app_json *json, const fem_remarks *remarks) {
+    app_json_array(json, "remarks");
+    for (int i = 0; i < remarks->count; i++) app_json_text(json, NULL, remarks->items[i]);
+    app_json_end(json);
+}
+
 void app_json_bool(app_json *json, const char *key, bool value) {
     next_value(json, key);
     fputs(value ? "true" : "false", json->out);

@@ -20,6 +20,18 @@ void app_note(const char *format, ...) {
     va_end(arguments);
 }
 
+void app_note_remarks(const fem_remarks *remarks) {
+    for (int i = 0; i < remarks->count; i++) app_note("%s", remarks->items[i]);
+}
+
+fem_status app_read_mesh(fem_mesh *mesh, const char *path) {
+    fem_remarks remarks = {0};
+    fem_status  status = fem_mesh_read_remarks(mesh, path, &remarks);
+    if (status == FEM_OK) app_note_remarks(&remarks);
+    fem_remarks_destroy(&remarks);
+    return status;
+}
+
 int app_usage_error(const app_command *command, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
@@ -112,7 +124,9 @@ const char *app_nearest(const char *word, int count, const char *const *candidat
 // ---- help ---------------------------------------------------------------------------------------------------------
 
 static void print_help(const app_command *command, int option_count, const app_option *options) {
-    printf("Usage: limber %s %s\n\n%s.\n\nOptions:\n", command->name, command->usage, command->summary);
+    printf("Usage: limber %s %s\n\n%s.\n", command->name, command->usage, command->summary);
+    if (command->details) printf("%s", command->details);
+    printf("\nOptions:\n");
     for (int i = 0; i < option_count; i++) {
         char left[80];
         snprintf(left, sizeof left, "%s%s%s%s%s", options[i].brief ? options[i].brief : "",

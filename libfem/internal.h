@@ -4,6 +4,14 @@
 
 #include "libfem/fem.h"
 
+// The numbers that a file gives to its vertices or elements: a list, or NULL when they count on from the first.
+typedef struct fem_numbering {
+    long long        first;
+    const long long *list;
+} fem_numbering;
+// fem_mesh_check with messages in those numbers.
+fem_status fem_mesh_check_numbered(const fem_mesh *mesh, fem_numbering vertices, fem_numbering elements);
+
 void fem_cholmod_version(char text[32]);
 void fem_metis_version(char text[32]);
 void fem_lapack_version(char text[32]);

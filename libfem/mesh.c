@@ -1,5 +1,5 @@
 // Life of a mesh, its named sets, and the check that every reader and generator ends with.
-#include "libfem/fem.h"
+#include "libfem/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -188,14 +188,20 @@ static double smallest_corner(const fem_mesh *mesh, const int *v) {
     return smallest;
 }
 
-fem_status fem_mesh_check(const fem_mesh *mesh) {
+// Number of a vertex or an element in its file.
+static long long number_of(fem_numbering numbering, int index) {
+    return numbering.list ? numbering.list[index] : numbering.first + index;
+}
+
+fem_status fem_mesh_check_numbered(const fem_mesh *mesh, fem_numbering vertices, fem_numbering elements) {
     int base = mesh->file_base, width = fem_element_vertices(mesh->type);
     if (mesh->vertex_count < 1) return fem_fail(FEM_BAD_INPUT, "the mesh has no vertices");
     if (mesh->element_count < 1) return fem_fail(FEM_BAD_INPUT, "the mesh has no elements");
     for (int v = 0; v < mesh->vertex_count; v++)
         for (int k = 0; k < 3; k++)
             if (!isfinite(mesh->vertices[3 * (size_t)v + (size_t)k]))
-                return fem_fail(FEM_BAD_INPUT, "vertex %d: coordinate %c is not a finite number", v + base, "xyz"[k]);
+                return fem_fail(FEM_BAD_INPUT, "vertex %lld: coordinate %c is not a finite number",
+                                number_of(vertices, v), "xyz"[k]);
     for (int i = 0; i < mesh->region_count; i++)
         if (mesh->regions[i].material < 0 || mesh->regions[i].material >= mesh->material_count)
             return fem_fail(FEM_BAD_INPUT, "region \"%s\" has no material", mesh->regions[i].name);
@@ -207,29 +213,37 @@ fem_status fem_mesh_check(const fem_mesh *mesh) {
         const int *v = mesh->elements + (size_t)e * (size_t)width;
         for (int a = 0; a < width; a++) {
             if (v[a] < 0 || v[a] >= mesh->vertex_count)
-                return fem_fail(FEM_BAD_INPUT, "element %d: vertex %lld is outside %d..%d", e + base,
+                return fem_fail(FEM_BAD_INPUT, "element %lld: vertex %lld is outside %d..%d", number_of(elements, e),
                                 (long long)v[a] + base, base, mesh->vertex_count - 1 + base);
             for (int b = 0; b < a; b++)
                 if (v[a] == v[b])
-                    return fem_fail(FEM_BAD_INPUT, "element %d: vertex %d comes twice", e + base, v[a] + base);
+                    return fem_fail(FEM_BAD_INPUT, "element %lld: vertex %lld comes twice", number_of(elements, e),
+                                    number_of(vertices, v[a]));
         }
         if (mesh->region[e] < 0 || mesh->region[e] >= mesh->region_count)
-            return fem_fail(FEM_BAD_INPUT, "element %d belongs to no region: give it a material", e + base);
+            return fem_fail(FEM_BAD_INPUT, "element %lld belongs to no region: give it a material",
+                            number_of(elements, e));
         double volume = fem_element_volume(mesh, e);
         if (!(volume > 0))
             return fem_fail(FEM_BAD_INPUT,
-                            "element %d: its volume is %g, expected > 0 (are its vertices in the right order?)",
-                            e + base, volume);
+                            "element %lld: its volume is %g, expected > 0 (are its vertices in the right order?)",
+                            number_of(elements, e), volume);
         if (!isfinite(volume) || !isfinite(1 / volume))
-            return fem_fail(FEM_BAD_INPUT, "element %d: its volume is %g, out of the range of numbers: scale the mesh",
-                            e + base, volume);
+            return fem_fail(FEM_BAD_INPUT,
+                            "element %lld: its volume is %g, out of the range of numbers: scale the mesh",
+                            number_of(elements, e), volume);
         if (mesh->type == FEM_H8 && !(smallest_corner(mesh, v) > 0))
             return fem_fail(
                 FEM_BAD_INPUT,
-                "element %d: a corner of the hexahedron is turned over (are its vertices in the right order?)",
-                e + base);
+                "element %lld: a corner of the hexahedron is turned over (are its vertices in the right order?)",
+                number_of(elements, e));
     }
     return FEM_OK;
+}
+
+fem_status fem_mesh_check(const fem_mesh *mesh) {
+    fem_numbering from_base = {.first = mesh->file_base};
+    return fem_mesh_check_numbered(mesh, from_base, from_base);
 }
 
 // Fields one by one: the bytes between them mean nothing.

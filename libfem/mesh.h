@@ -76,15 +76,31 @@ fem_status fem_mesh_check(const fem_mesh *mesh);
 
 // ---- files (mesh_*.c); every reader takes the same name with .gz behind it too ------------------------------------
 
-// By the ending of the name: .veg, .node or .ele (the pair), .vtu; readers end with fem_mesh_check.
+// What a reader passed over or changed, a line of text each: "FILE: 24 ten-node tetrahedral elements are read as ...".
+typedef struct fem_remarks {
+    int         count;
+    char      **items;
+    size_t      capacity;
+    const char *path; // of the file that is being read
+} fem_remarks;
+void fem_remarks_destroy(fem_remarks *remarks); // leaves it empty
+
+// By the ending of the name; readers end with fem_mesh_check. docs/formats.md says what each format holds.
+// Read: .veg .vegb, .node or .ele (the pair), .vtu .vtk, .msh, .mesh .meshb, .inp
 fem_status fem_mesh_read(fem_mesh *mesh, const char *path);
-fem_status fem_mesh_write(const fem_mesh *mesh, const char *path); // .veg, .node/.ele, .vtu, or .obj (the surface)
+fem_status fem_mesh_read_remarks(fem_mesh *mesh, const char *path, fem_remarks *remarks); // appends to them
+// Written: .veg, .node/.ele, .vtu, .vtk, .msh (binary 4.1), .mesh, .inp, or .obj (the surface)
+fem_status  fem_mesh_write(const fem_mesh *mesh, const char *path);
+fem_status  fem_mesh_write_text(const fem_mesh *mesh, const char *path); // .msh and .vtk with numbers as text
+const char *fem_mesh_formats(bool to_write);                             // ".veg, .node, ... or .inp", for messages
+bool        fem_path_is_surface(const char *path);                       // .obj, .stl, .ply, with or without .gz
 // A list of vertices, Vega's .bou (1-based, commas, blanks or newlines) in the mesh's own base: file_base is
 // subtracted, the range is checked, the result is ascending without repeats.
 fem_status fem_vertex_list_read(int **items, int *count, const char *path, int file_base, int vertex_count);
 fem_status fem_vertex_list_write(const char *path, int count, const int *items, int file_base);
-fem_status fem_surface_read(fem_surface *surface, const char *path); // .obj; polygons become fans
-fem_status fem_surface_write(const fem_surface *surface, const char *path);
+// .obj, .stl, .ply; polygons become fans. The corners of .stl triangles are joined where they are equal.
+fem_status fem_surface_read(fem_surface *surface, const char *path);
+fem_status fem_surface_write(const fem_surface *surface, const char *path); // .obj
 void       fem_surface_destroy(fem_surface *surface);
 
 // A field on a mesh, to be written beside it.

@@ -1,7 +1,7 @@
 // TetGen's pair .node and .ele [Si, TetGen manual, "File formats"]: tetrahedra, numbered from 0 or 1.
 // The attribute of an element is its region ("region_2" for attribute 2), a nonzero marker of a vertex a vertex set
 // ("marker_1"). The format has no names, no materials and no other sets: those are not written.
-#include "libfem/mesh_formats.h"
+#include "libfem/mesh_draft.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -173,10 +173,10 @@ static fem_status read_tetrahedra(fem_mesh *mesh, tetgen_table *t) {
     if (t->third && !attributes) return fem_fail(FEM_NO_MEMORY, "%s: no memory for the attributes", t->scan.path);
     for (int e = 0; e < mesh->element_count; e++) {
         FEM_TRY(begin_line(t, "tetrahedra", e));
-        for (int a = 0; a < 4; a++) {
+        for (int a = 0; a < (t->second == 10 ? 10 : 4); a++) { // the corners come first
             long long vertex;
             FEM_TRY(fem_text_int(&t->scan, "a vertex of the tetrahedron", low, high, &vertex));
-            mesh->elements[4 * (size_t)e + (size_t)a] = (int)vertex - low;
+            if (a < 4) mesh->elements[4 * (size_t)e + (size_t)a] = (int)vertex - low;
         }
         for (long long i = 0; i < t->third; i++) // the first attribute is the region
             FEM_TRY(fem_text_double(&t->scan, "an attribute", i == 0 ? &attributes[e].value : &ignored));
@@ -207,7 +207,7 @@ static char *with_ending(const char *path, const char *ending, bool must_exist) 
     return name;
 }
 
-fem_status fem_mesh_read_tetgen(fem_mesh *mesh, const char *path) {
+fem_status fem_mesh_read_tetgen(fem_mesh *mesh, const char *path, fem_remarks *remarks) {
     fem_status   status = FEM_OK;
     fem_mesh     m = {0};
     tetgen_table nodes = {0}, tetrahedra = {0};
@@ -223,14 +223,16 @@ fem_status fem_mesh_read_tetgen(fem_mesh *mesh, const char *path) {
         goto done;
     }
     FEM_TRY(open_table(&tetrahedra, ele_path, "tetrahedra", FEM_MOST_ELEMENTS));
-    if (tetrahedra.second != 4 && tetrahedra.second != 0) {
-        status = fem_text_fail(&tetrahedra.scan, "tetrahedra with %lld vertices are not supported, expected 4",
+    if (tetrahedra.second != 4 && tetrahedra.second != 10 && tetrahedra.second != 0) {
+        status = fem_text_fail(&tetrahedra.scan, "tetrahedra with %lld vertices are not supported, expected 4 or 10",
                                tetrahedra.second);
         goto done;
     }
     FEM_TRY(fem_mesh_allocate(&m, FEM_T4, (int)nodes.count, (int)tetrahedra.count));
     FEM_TRY(read_nodes(&m, &nodes));
     FEM_TRY(read_tetrahedra(&m, &tetrahedra));
+    if (tetrahedra.second == 10)
+        FEM_TRY(fem_mesh_keep_corners(&m, NULL, m.element_count, "ten-node tetrahedral", remarks));
     status = fem_mesh_check(&m);
     if (status != FEM_OK) {
         fem_fail_prefix(status, "%s: ", ele_path);

@@ -8,91 +8,25 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum {
-    DEEPEST_INCLUDE = 16,
-    MOST_INCLUDES = 1000,    // in all: nested includes multiply
     MOST_NAMES = 10000,      // sets, regions and materials
     MOST_SET_ITEMS = 1 << 28 // in all: ranges multiply
 };
 
-typedef struct veg_source {
-    char    *path;
-    char    *text;
-    fem_text scan;
-    dev_t    device; // with inode: which file this is, whatever its name
-    ino_t    inode;
-} veg_source;
-
 typedef struct veg_reader {
-    veg_source stack[DEEPEST_INCLUDE]; // the last is being read
-    int        depth, includes;
-    fem_text  *scan;          // of the last
-    bool       in_vertex_set; // lines that begin with #: are data
-    fem_mesh   mesh;
-    bool       has_vertices, has_elements;
-    int        element_base;
-    size_t     set_items;
-    size_t     material_capacity, region_capacity, region_set_capacity;
-    int       *region_set; // per region: its element set, -1 for allElements
+    fem_sources sources;
+    fem_text   *scan;          // of the file that is being read
+    bool        in_vertex_set; // lines that begin with #: are data
+    fem_mesh    mesh;
+    bool        has_vertices, has_elements;
+    int         element_base;
+    size_t      set_items;
+    size_t      material_capacity, region_capacity, region_set_capacity;
+    int        *region_set; // per region: its element set, -1 for allElements
 } veg_reader;
 
-// ---- sources ---------------------------------------------------------------------------------------------------
-
-static void pop_source(veg_reader *r) {
-    veg_source *top = &r->stack[--r->depth];
-    fem_free(top->path);
-    fem_free(top->text);
-    r->scan = r->depth > 0 ? &r->stack[r->depth - 1].scan : NULL;
-}
-
-// Takes over `path`.
-static fem_status push_source(veg_reader *r, char *path) {
-    struct stat about = {0};
-    veg_source *top = &r->stack[r->depth];
-    size_t      size = 0;
-    *top = (veg_source){.path = path};
-    fem_status status = fem_file_read(&top->text, &size, path);
-    if (status == FEM_OK && stat(path, &about) != 0) status = fem_fail(FEM_IO, "%s: cannot be opened", path);
-    for (int i = 0; i < r->depth && status == FEM_OK; i++)
-        if (r->stack[i].device == about.st_dev && r->stack[i].inode == about.st_ino)
-            status = fem_fail(FEM_BAD_INPUT, "%s includes itself", path);
-    if (status != FEM_OK) {
-        fem_free(top->path);
-        fem_free(top->text);
-        return status;
-    }
-    top->device = about.st_dev;
-    top->inode = about.st_ino;
-    top->scan = fem_text_open(path, top->text, size, '#', true);
-    r->scan = &top->scan;
-    r->depth++;
-    return FEM_OK;
-}
-
-// *INCLUDE NAME: relative to the folder of the file that says so.
-static fem_status include(veg_reader *r) {
-    fem_status  status = FEM_OK;
-    char       *path = NULL;
-    const char *including = r->scan->path, *slash = strrchr(including, '/');
-    fem_text_take(r->scan);
-    fem_word name = fem_text_rest(r->scan);
-    if (name.length == 0 || memchr(name.at, 0, name.length))
-        return fem_text_fail(r->scan, "*INCLUDE needs the name of a file");
-    if (r->depth == DEEPEST_INCLUDE)
-        return fem_text_fail(r->scan, "*INCLUDE is nested deeper than %d files", DEEPEST_INCLUDE);
-    if (++r->includes > MOST_INCLUDES) return fem_text_fail(r->scan, "more than %d *INCLUDEs", MOST_INCLUDES);
-    size_t folder = slash && name.at[0] != '/' ? (size_t)(slash - including) + 1 : 0;
-    path = fem_calloc(folder + name.length + 1, 1);
-    if (!path) return fem_fail(FEM_NO_MEMORY, "%s: no memory for the name of an included file", including);
-    memcpy(path, including, folder);
-    memcpy(path + folder, name.at, name.length);
-    fem_text *here = r->scan;
-    status = push_source(r, path);
-    if (status != FEM_OK) return fem_fail_prefix(status, "%s:%lld: *INCLUDE: ", here->path, here->line);
-    return FEM_OK;
-}
+// ---- lines -----------------------------------------------------------------------------------------------------
 
 static bool begins(const fem_text *scan, const char *text) {
     size_t length = strlen(text);
@@ -121,14 +55,16 @@ static fem_status next_line(veg_reader *r, bool *more) {
     for (;;) {
         if (advance(r->scan, r->in_vertex_set)) {
             if (!fem_word_is(fem_text_peek(r->scan), "*INCLUDE")) break;
-            fem_status status = include(r);
+            fem_text_take(r->scan);
+            fem_status status = fem_sources_include(&r->sources, fem_text_rest(r->scan), '#');
             if (status != FEM_OK) return status;
-        } else if (r->depth == 1) {
+        } else if (r->sources.depth == 1) {
             *more = false;
             return FEM_OK;
         } else {
-            pop_source(r);
+            fem_sources_pop(&r->sources);
         }
+        r->scan = fem_sources_top(&r->sources);
     }
     *more = true;
     return FEM_OK;
@@ -535,12 +471,12 @@ done:
     return status;
 }
 
-fem_status fem_mesh_read_veg(fem_mesh *mesh, const char *path) {
+fem_status fem_mesh_read_veg(fem_mesh *mesh, const char *path, fem_remarks *remarks) {
     fem_status status = FEM_OK;
     veg_reader r = {0};
-    char      *name = fem_copy_string(path);
-    if (!name) return fem_fail(FEM_NO_MEMORY, "no memory to read %s", path);
-    FEM_TRY(push_source(&r, name));
+    (void)remarks; // nothing is passed over
+    FEM_TRY(fem_sources_open(&r.sources, path, '#'));
+    r.scan = fem_sources_top(&r.sources);
     FEM_TRY(read_sections(&r));
     if (!r.has_vertices || !r.has_elements) {
         status = fem_fail(FEM_BAD_INPUT, "%s: has no %s", path, r.has_vertices ? "*ELEMENTS" : "*VERTICES");
@@ -556,7 +492,7 @@ fem_status fem_mesh_read_veg(fem_mesh *mesh, const char *path) {
     *mesh = r.mesh;
     r.mesh = (fem_mesh){0};
 done:
-    while (r.depth > 0) pop_source(&r);
+    fem_sources_close(&r.sources);
     fem_free(r.region_set);
     fem_mesh_destroy(&r.mesh);
     return status;

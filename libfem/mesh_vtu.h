@@ -58,29 +58,9 @@ fem_status       vtu_array_fail(const vtu_document *document, const vtu_array *a
 
 // `count` numbers of an array, converted; memory is taken only after its size is known to be there. Caller frees.
 fem_status vtu_array_doubles(const vtu_document *document, const vtu_array *array, size_t count, double **values);
-fem_status vtu_array_integers(const vtu_document *document, const vtu_array *array, size_t count, long long **values);
+fem_status vtu_array_integers(const vtu_document *document, const vtu_array *array, size_t count, int **values);
 
-// ---- what VTK has no place for ---------------------------------------------------------------------------------
-
-// Region names and materials stand as lines of text in a FieldData array of bytes, "limber":
-//     limber mesh 1
-//     material KIND 28-NUMBERS NAME
-//     region MATERIAL NAME
-#define VTU_NOTES        "limber"
-#define VTU_NOTES_HEADER "limber mesh 1"
-#define VTU_SET_PREFIX   "set:" // of arrays that are 1 in a set, 0 outside
-enum { VTU_MATERIAL_NUMBERS = 28 };
-// Where the numbers of a material are, in the order of the notes.
-static inline void vtu_material_numbers(fem_material *m, double *numbers[VTU_MATERIAL_NUMBERS]) {
-    double **at = numbers;
-    *at++ = &m->density, *at++ = &m->young, *at++ = &m->poisson;
-    for (int i = 0; i < 3; i++) *at++ = &m->young3[i];
-    for (int i = 0; i < 3; i++) *at++ = &m->poisson3[i];
-    for (int i = 0; i < 3; i++) *at++ = &m->shear3[i];
-    for (int i = 0; i < 9; i++) *at++ = &m->frame[i];
-    *at++ = &m->mu01, *at++ = &m->mu10, *at++ = &m->v1;
-    *at++ = &m->mu, *at++ = &m->chain, *at++ = &m->bulk;
-    *at++ = &m->inversion_threshold;
-}
+#define VTU_NOTES      "limber" // FieldData array of bytes: the notes of mesh_formats.h
+#define VTU_SET_PREFIX "set:"   // of arrays that are 1 in a set, 0 outside
 
 #endif

@@ -3,6 +3,7 @@
 // Base64 comes in separately padded parts (head, data); a decoder that goes on behind the padding reads them as one.
 #include "libfem/mesh_vtu.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -265,19 +266,22 @@ static bool load(const vtu_type *type, const unsigned char *bytes, bool want_who
 }
 
 // Fills reals or wholes, whichever is not NULL, from text.
-static fem_status read_text(const vtu_document *d, const vtu_array *a, size_t count, double *reals, long long *wholes) {
+static fem_status read_text(const vtu_document *d, const vtu_array *a, size_t count, double *reals, int *wholes) {
     fem_text scan = fem_text_open(d->path, a->text, (size_t)(a->text_end - a->text), 0, false);
     for (size_t i = 0; i < count; i++) {
         char quote[FEM_QUOTE];
         if (!fem_text_next(&scan)) return vtu_array_fail(d, a, "has %zu numbers, expected %zu", i, count);
-        fem_word word = fem_text_take(&scan);
-        double   real = 0;
-        bool     good = wholes && fem_parse_int(word.at, word.length, &wholes[i]);
+        fem_word  word = fem_text_take(&scan);
+        double    real = 0;
+        long long whole = 0;
+        bool      good = wholes && fem_parse_int(word.at, word.length, &whole);
         if (!good) {
             good = fem_parse_double(word.at, word.length, &real);
             if (wholes) good = good && fabs(real) < 9e15 && real == floor(real);
-            if (wholes) wholes[i] = good ? (long long)real : 0;
+            if (wholes && good) whole = (long long)real;
         }
+        if (wholes) good = good && whole >= INT_MIN && whole <= INT_MAX;
+        if (wholes && good) wholes[i] = (int)whole;
         if (!good)
             return vtu_array_fail(d, a, "expected %s, found %s", wholes ? "an integer" : "a finite number",
                                   fem_quote(quote, word.at, word.length));
@@ -287,8 +291,7 @@ static fem_status read_text(const vtu_document *d, const vtu_array *a, size_t co
     return FEM_OK;
 }
 
-static fem_status read_numbers(const vtu_document *d, const vtu_array *a, size_t count, double **reals,
-                               long long **wholes) {
+static fem_status read_numbers(const vtu_document *d, const vtu_array *a, size_t count, double **reals, int **wholes) {
     fem_status     status = FEM_OK;
     unsigned char *bytes = NULL;
     void          *values = NULL;
@@ -301,25 +304,25 @@ static fem_status read_numbers(const vtu_document *d, const vtu_array *a, size_t
         return vtu_array_fail(d, a, "has fewer than the %zu numbers that are expected", count);
     if (__builtin_mul_overflow(count, (size_t)a->type->size, &wanted)) return vtu_array_fail(d, a, "is too large");
     if (a->encoding != VTU_ASCII) FEM_TRY(read_bytes(d, a, wanted, &bytes));
-    values = fem_alloc(count, 8);
+    values = fem_alloc(count, reals ? sizeof **reals : sizeof **wholes);
     if (!values) {
         status = fem_fail(FEM_NO_MEMORY, "%s: no memory for %zu numbers", d->path, count);
         goto done;
     }
-    double    *real = reals ? values : NULL;
-    long long *whole = wholes ? values : NULL;
+    double *real = reals ? values : NULL;
+    int    *whole = wholes ? values : NULL;
     if (!bytes) FEM_TRY(read_text(d, a, count, real, whole));
     for (size_t i = 0; bytes && i < count; i++) {
         unsigned char *at = bytes + i * (size_t)a->type->size;
         double         x = 0;
         long long      n = 0;
         if (d->swapped) swap_bytes(at, (size_t)a->type->size);
-        if (!load(a->type, at, wholes != NULL, &x, &n)) {
+        if (!load(a->type, at, wholes != NULL, &x, &n) || (wholes && (n < INT_MIN || n > INT_MAX))) {
             status = vtu_array_fail(d, a, "entry %zu is not an integer that can be used", i);
             goto done;
         }
         if (real) real[i] = x;
-        if (whole) whole[i] = n;
+        if (whole) whole[i] = (int)n;
     }
     if (reals)
         *reals = values;
@@ -336,6 +339,6 @@ fem_status vtu_array_doubles(const vtu_document *document, const vtu_array *arra
     return read_numbers(document, array, count, values, NULL);
 }
 
-fem_status vtu_array_integers(const vtu_document *document, const vtu_array *array, size_t count, long long **values) {
+fem_status vtu_array_integers(const vtu_document *document, const vtu_array *array, size_t count, int **values) {
     return read_numbers(document, array, count, NULL, values);
 }

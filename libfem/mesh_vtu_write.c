@@ -24,64 +24,10 @@ typedef struct vtu_writer {
     const fem_mesh *mesh;
     const double   *displacement;
     char           *notes;
-    size_t          notes_size, notes_capacity;
+    size_t          notes_size;
     vtu_output     *outputs;
     size_t          count, capacity;
 } vtu_writer;
-
-// ---- the notes -------------------------------------------------------------------------------------------------
-
-static fem_status note(vtu_writer *w, const char *text) {
-    size_t     length = strlen(text);
-    fem_status status = fem_grow((void **)&w->notes, &w->notes_capacity, w->notes_size + length, 1);
-    if (status != FEM_OK) return status;
-    memcpy(w->notes + w->notes_size, text, length);
-    w->notes_size += length;
-    return FEM_OK;
-}
-
-// A name ends its line, so blanks inside are safe; around it they would be lost, and a newline would end it early.
-static fem_status note_name(vtu_writer *w, const char *name, size_t most) {
-    fem_status status = FEM_OK;
-    size_t     length = strlen(name);
-    bool       good = length > 0 && length <= most && name[0] != ' ' && name[length - 1] != ' ';
-    for (const char *c = name; *c; c++) good = good && (unsigned char)*c >= ' ';
-    if (!good)
-        return fem_fail(FEM_BAD_INPUT,
-                        "the name \"%.100s\" is empty, too long, has blanks around it or control characters", name);
-    FEM_TRY(note(w, " "));
-    FEM_TRY(note(w, name));
-    FEM_TRY(note(w, "\n"));
-done:
-    return status;
-}
-
-static fem_status note_mesh(vtu_writer *w) {
-    fem_status status = FEM_OK;
-    char       number[FEM_DIGITS];
-    FEM_TRY(note(w, VTU_NOTES_HEADER "\n"));
-    for (int i = 0; i < w->mesh->material_count; i++) {
-        fem_material material = w->mesh->materials[i];
-        double      *numbers[VTU_MATERIAL_NUMBERS];
-        vtu_material_numbers(&material, numbers);
-        FEM_TRY(note(w, "material "));
-        FEM_TRY(note(w, fem_material_kind_name(material.kind)));
-        for (int k = 0; k < VTU_MATERIAL_NUMBERS; k++) {
-            fem_format_double(number, *numbers[k]);
-            FEM_TRY(note(w, " "));
-            FEM_TRY(note(w, number));
-        }
-        FEM_TRY(note_name(w, material.name, sizeof material.name - 1));
-    }
-    for (int i = 0; i < w->mesh->region_count; i++) {
-        fem_format_int(number, w->mesh->regions[i].material);
-        FEM_TRY(note(w, "region "));
-        FEM_TRY(note(w, number));
-        FEM_TRY(note_name(w, w->mesh->regions[i].name, 255));
-    }
-done:
-    return status;
-}
 
 // ---- the list of arrays ----------------------------------------------------------------------------------------
 
@@ -257,7 +203,7 @@ fem_status fem_mesh_write_vtu(const fem_mesh *mesh, const char *path, const doub
         if (fields[i].components < 1 || fields[i].components > 9)
             status = fem_fail(FEM_BAD_INPUT, "field \"%s\" has %d components, expected 1 to 9", fields[i].name,
                               fields[i].components);
-    if (status == FEM_OK) status = note_mesh(&w);
+    if (status == FEM_OK) status = fem_notes_make(&w.notes, &w.notes_size, mesh, false);
     if (status == FEM_OK) status = list_outputs(&w, field_count, fields);
     if (status != FEM_OK) {
         fem_fail_prefix(status, "%s: ", path);

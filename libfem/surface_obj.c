@@ -4,13 +4,6 @@
 
 #include <string.h>
 
-void fem_surface_destroy(fem_surface *surface) {
-    if (!surface) return;
-    fem_free(surface->vertices);
-    fem_free(surface->triangles);
-    *surface = (fem_surface){0};
-}
-
 typedef struct obj_reader {
     fem_text    scan;
     fem_surface surface;
@@ -111,13 +104,11 @@ done:
     return status;
 }
 
-fem_status fem_surface_read(fem_surface *surface, const char *path) {
+fem_status fem_surface_read_obj(fem_surface *surface, const char *path) {
     fem_status status = FEM_OK;
     char      *text = NULL;
     size_t     size = 0;
     obj_reader r = {0};
-    if (!fem_path_ends(path, ".obj"))
-        return fem_fail(FEM_BAD_INPUT, "%s: unknown kind of surface, expected .obj or .obj.gz", path);
     FEM_TRY(fem_file_read(&text, &size, path));
     r.scan = fem_text_open(path, text, size, '#', false);
     r.scan.continued = true;

@@ -117,13 +117,17 @@ int fem_format_int(char buffer[FEM_DIGITS], long long value) {
     return length;
 }
 
+int fem_format_digits(char buffer[FEM_DIGITS], int digits, double value) {
+    return format_short(buffer, "%.*g", digits, value);
+}
+
 int fem_format_double(char buffer[FEM_DIGITS], double value) {
     if (fabs(value) < 1e15 && value == (double)(long long)value && !(value == 0 && signbit(value)))
         return fem_format_int(buffer, (long long)value);
     int length = 0;
     for (int digits = 15; digits <= 17; digits++) {
         double back = 0;
-        length = format_short(buffer, "%.*g", digits, value);
+        length = fem_format_digits(buffer, digits, value);
         if (fem_parse_double(buffer, (size_t)length, &back) && back == value) break;
     }
     return length;
@@ -238,7 +242,9 @@ fem_status fem_text_int(fem_text *text, const char *what, long long low, long lo
         if (word.length == 0) return fem_text_expected(text, what);
         return fem_text_fail(text, "expected %s, an integer, found %s", what, fem_quote(quote, word.at, word.length));
     }
-    if (x < low || x > high) return fem_text_fail(text, "%s is %lld, expected %lld to %lld", what, x, low, high);
+    if (x < low || x > high)
+        return low == high ? fem_text_fail(text, "%s is %lld, expected %lld", what, x, low)
+                           : fem_text_fail(text, "%s is %lld, expected %lld to %lld", what, x, low, high);
     text->at += word.length;
     *value = x;
     return FEM_OK;

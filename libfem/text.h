@@ -58,10 +58,30 @@ bool fem_parse_int(const char *at, size_t length, long long *value);
 // The shortest decimal form that reads back as the same number. Returns its length.
 enum { FEM_DIGITS = 32 };
 int fem_format_double(char buffer[FEM_DIGITS], double value);
+int fem_format_digits(char buffer[FEM_DIGITS], int digits, double value); // so many, rounded
 int fem_format_int(char buffer[FEM_DIGITS], long long value);
 
 // vsnprintf with a decimal point, whatever the locale.
 int fem_format(char *buffer, size_t size, const char *format, va_list arguments);
+
+// ---- files that include others (sources.c) -----------------------------------------------------------------------
+
+// A stack of texts: the last is being read. At most 16 deep and 1000 in all; no file includes itself.
+enum { FEM_DEEPEST_INCLUDE = 16 };
+typedef struct fem_sources {
+    struct {
+        char              *path, *text;
+        fem_text           scan;
+        unsigned long long device, inode; // which file this is, whatever its name
+    } stack[FEM_DEEPEST_INCLUDE];
+    int depth, includes;
+} fem_sources;
+fem_status fem_sources_open(fem_sources *sources, const char *path, char comment); // commas are blanks
+// *INCLUDE NAME: relative to the folder of the file that says so. Messages speak of that place.
+fem_status fem_sources_include(fem_sources *sources, fem_word name, char comment);
+void       fem_sources_pop(fem_sources *sources);
+fem_text  *fem_sources_top(fem_sources *sources);
+void       fem_sources_close(fem_sources *sources);
 
 // ---- file names ------------------------------------------------------------------------------------------------
 

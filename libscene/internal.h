@@ -286,6 +286,7 @@ typedef struct scene_reader {
     const char        *file; // as the caller named it
     const char *const *overrides;
     char               path[512]; // of the value that is being read: "parts.leaf.mesh"
+    fem_remarks       *remarks;   // of the readers of meshes
 } scene_reader;
 
 // Appends to the path and returns its former length, for reader_leave.

@@ -213,7 +213,8 @@ static const scene_table forces_table = {.name = "forces", TABLE(forces_keys), .
 
 static const scene_key part_keys[] = {
     {.name = "mesh", .type = KEY_MESH, .required = true, .table = &scene_mesh_table, AT(raw_part, mesh),
-     .about = "a mesh file (.veg, .node, .ele, .vtu, each also with .gz), or a generator"},
+     .about = "a mesh file (.veg, .vegb, .node, .ele, .vtu, .vtk, .msh, .mesh, .meshb, .inp, each also with .gz), or a "
+              "generator"},
     {.name = "scale", .fallback = {1}, POSITIVE(1e9), AT(raw_part, scale), .about = "metres per unit of the mesh; selections are in metres"},
     {.name = "material", .type = KEY_ASSIGNMENT, .otherwise = "the mesh file's own", AT(raw_part, material),
      .about = "a material for the whole part, or an object that gives each region one"},

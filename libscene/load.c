@@ -472,6 +472,7 @@ fem_status scene_load(scene **loaded, const char *path, int override_count, cons
     cJSON       *root = NULL;
     scene       *s = fem_calloc(1, sizeof *s);
     if (!s) return fem_fail(FEM_NO_MEMORY, "no memory for a scene");
+    reader.remarks = &s->remarks;
     status = fem_file_read(&text, &size, path);
     if (status == FEM_IO) status = FEM_BAD_INPUT;
     FEM_TRY(status);
@@ -509,6 +510,7 @@ void scene_destroy(scene *s) {
         fem_free(s->probes[i].name);
         fem_free(s->probes[i].on.items);
     }
+    fem_remarks_destroy(&s->remarks);
     fem_free(s->parts);
     fem_free(s->actions);
     fem_free(s->probes);

@@ -21,7 +21,7 @@ static fem_status read_file(scene_reader *reader, const cJSON *node, fem_mesh *m
     fem_status status = FEM_OK;
     char      *path = NULL;
     FEM_TRY(scene_relative_path(&path, reader, node->valuestring));
-    status = reader_prefix(reader, node, fem_mesh_read(mesh, path));
+    status = reader_prefix(reader, node, fem_mesh_read_remarks(mesh, path, reader->remarks));
 done:
     fem_free(path);
     return status;

@@ -115,6 +115,7 @@ typedef struct scene {
     bool                   sample_steps; // CSV rows for every step, not only for every frame
     int                    probe_count;
     scene_probe           *probes;
+    fem_remarks            remarks; // what the readers of its mesh files passed over
 } scene;
 
 // ---- in -------------------------------------------------------------------------------------------------------------

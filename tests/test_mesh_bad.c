@@ -22,7 +22,7 @@ static fem_status read_any(const char *path) {
         status = fem_vertex_list_read(&items, &count, path, 1, 10);
         for (int i = 0; status == FEM_OK && i < count; i++) assert_in_range(items[i], 0, 9);
         fem_free(items);
-    } else if (ends(path, ".obj") || ends(path, ".obj.gz")) {
+    } else if (fem_path_is_surface(path)) {
         fem_surface surface = {0};
         status = fem_surface_read(&surface, path);
         for (int i = 0; i < 3 * surface.triangle_count; i++)
@@ -247,6 +247,18 @@ static void test_damage(void **state) {
                                "f 1/1/1 2//1 -1/1 \\\n 3\nf -1 -2 -3\n");
     damaged = test_temporary("damaged.obj");
     batter(obj, damaged, damaged, 2000);
+    static const char *const others[][2] = {
+        {"msh/ours", "damaged.msh"},   {"msh/text", "damaged.msh"},    {"msh/2.2-groups", "damaged.msh"},
+        {"inp/ours", "damaged.inp"},   {"vtk/ours", "damaged.vtk"},    {"vtk/two", "damaged.vtk"},
+        {"mesh/ours", "damaged.mesh"}, {"meshb/two", "damaged.meshb"}, {"vegb/two", "damaged.vegb"},
+        {"stl/text", "damaged.stl"},   {"stl/bytes", "damaged.stl"},   {"ply/text", "damaged.ply"},
+        {"ply/bytes", "damaged.ply"}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        char source[64];
+        snprintf(source, sizeof source, "tests/fuzz/corpus/%s", others[i][0]);
+        damaged = test_temporary(others[i][1]);
+        batter(source, damaged, damaged, 800);
+    }
     const char *bou = test_write("good.bou", "1, 2,3\n# four\n4 5\n10,\n");
     damaged = test_temporary("damaged.bou");
     batter(bou, damaged, damaged, 1000);

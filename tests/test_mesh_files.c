@@ -444,7 +444,7 @@ static void test_surfaces(void **state) {
     assert_int_equal(back.vertex_count, back.triangle_count / 2 + 2); // Euler: a sphere
     assert_fails(fem_mesh_read(&mesh, path), FEM_BAD_INPUT, "is a surface, expected a volumetric mesh");
     assert_fails(fem_mesh_write(&mesh, "x.stl"), FEM_BAD_INPUT,
-                 "x.stl: unknown kind of mesh, expected .veg, .node, .ele, .vtu or .obj");
+                 "x.stl: unknown kind of mesh, expected .veg, .node, .ele, .vtu, .vtk, .msh, .mesh, .inp or .obj");
     fem_surface_destroy(&surface);
     fem_surface_destroy(&back);
     fem_mesh_destroy(&mesh);

@@ -187,7 +187,7 @@ static void test_info(void **state) {
         assert_int_equal(limber("info '%s' --json", path), 0);
         cJSON *json = parse_output();
         assert_keys(json, "element vertices elements components unused_vertices low high volume mass materials regions "
-                          "vertex_sets element_sets quality");
+                          "vertex_sets element_sets quality remarks");
         assert_true(number(json, "vertices") == 8);
         assert_true(number(json, "elements") == (i == 0 ? 1 : 5));
         printf("volume - 8 = %.2g, mass - 4000 = %.2g\n", number(json, "volume") - 8, number(json, "mass") - 4000);
@@ -438,7 +438,7 @@ static void test_convert(void **state) {
         assert_int_equal(limber("convert '%s' '%s' --json", i == 0 ? veg : obj, i == 0 ? node : back_obj), 0);
         assert_string_equal(result.err, "");
         json = parse_output();
-        assert_keys(json, i == 0 ? "file vertices elements lost" : "file vertices triangles lost");
+        assert_keys(json, i == 0 ? "file vertices elements remarks lost" : "file vertices triangles remarks lost");
         assert_true(number(json, "vertices") == 8);
         assert_int_equal(length(json, "lost"), i == 0 ? 1 : 0);
         cJSON_Delete(json);

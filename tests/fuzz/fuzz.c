@@ -1,0 +1,188 @@
+// One target of `make fuzz`: the bytes that libFuzzer invents are written to a file whose name ends in FUZZ_ENDING and
+// read by the reader of that ending. Whatever they are, the reader answers with a status, leaks nothing, gives no mesh
+// that the check refuses, and what it accepts survives being written and read again.
+#include "libscene/scene.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static char path[128], other[128];
+
+static void insist(bool holds, const char *what) {
+    if (holds) return;
+    fprintf(stderr, "%s: %s\n", what, fem_message());
+    abort();
+}
+
+static bool is(const char *ending) { return strcmp(FUZZ_ENDING, ending) == 0; }
+
+static void write_file(const char *name, const void *data, size_t size) {
+    FILE *file = fopen(name, "wb");
+    if (!file || fwrite(data, 1, size, file) != size || fclose(file) != 0) abort();
+}
+
+static void clean(void) {
+    unlink(path);
+    unlink(other);
+}
+
+static void make_beam(const char *folder);
+
+// A folder in memory, if there is one: a file a run is written.
+static void name_files(void) {
+    const char *folder = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+    snprintf(path, sizeof path, "%s/limber-fuzz-%ld%s", folder, (long)getpid(), FUZZ_ENDING);
+    snprintf(other, sizeof other, "%s/limber-fuzz-%ld-b%s", folder, (long)getpid(), FUZZ_ENDING);
+    if (is(".node")) snprintf(other, sizeof other, "%s/limber-fuzz-%ld.ele", folder, (long)getpid());
+    atexit(clean);
+    if (is(".json")) make_beam(folder);
+}
+
+// ---- meshes ----------------------------------------------------------------------------------------------------
+
+static void write_again(const fem_mesh *mesh) {
+    static const char *const both_ways[] = {".veg", ".vtu", ".vtk", ".msh", ".mesh", ".inp"};
+    fem_mesh                 back = {0};
+    for (size_t i = 0; i < sizeof both_ways / sizeof *both_ways; i++)
+        if (is(both_ways[i]) && fem_mesh_write_text(mesh, other) == FEM_OK) { // names may be refused
+            insist(fem_mesh_read(&back, other) == FEM_OK, "what was written is not read");
+            insist(back.element_count == mesh->element_count && back.vertex_count == mesh->vertex_count,
+                   "what was written is another mesh");
+            unlink(other);
+        }
+    fem_mesh_destroy(&back);
+}
+
+static void read_mesh(void) {
+    fem_mesh    mesh = {0};
+    fem_remarks remarks = {0};
+    fem_status  status = fem_mesh_read_remarks(&mesh, path, &remarks);
+    insist(status == FEM_OK || status == FEM_BAD_INPUT || status == FEM_IO, "a status that no file deserves");
+    if (status == FEM_OK) {
+        insist(fem_mesh_check(&mesh) == FEM_OK, "a mesh that the check refuses");
+        write_again(&mesh);
+    }
+    fem_remarks_destroy(&remarks);
+    fem_mesh_destroy(&mesh);
+}
+
+static void read_surface(void) {
+    fem_surface surface = {0};
+    if (fem_surface_read(&surface, path) == FEM_OK)
+        for (size_t i = 0; i < 3 * (size_t)surface.triangle_count; i++)
+            insist(surface.triangles[i] >= 0 && surface.triangles[i] < surface.vertex_count, "a corner out of range");
+    fem_surface_destroy(&surface);
+}
+
+static void read_list(void) {
+    int *items = NULL, count = 0;
+    if (fem_vertex_list_read(&items, &count, path, 1, 100) == FEM_OK)
+        for (int i = 0; i < count; i++) insist(items[i] >= 0 && items[i] < 100, "a vertex out of range");
+    fem_free(items);
+}
+
+// ---- scenes ----------------------------------------------------------------------------------------------------
+
+// Large bodies are allowed and take long to make: where one is generated, numbers have two digits at most.
+static bool is_small(const uint8_t *data, size_t size) {
+    static const char *const generators[] = {"box", "tube", "leaf", "sphere", "pieces"};
+    int                      digits = 0;
+    bool                     generated = false;
+    for (size_t i = 0; i < sizeof generators / sizeof *generators; i++)
+        generated = generated || memmem(data, size, generators[i], strlen(generators[i]));
+    for (size_t i = 0; i < size && generated; i++) {
+        bool digit = data[i] >= '0' && data[i] <= '9';
+        digits = digit ? digits + 1 : 0;
+        if (digits > 2 || (i > 0 && (data[i] | 32) == 'e' && data[i - 1] >= '0' && data[i - 1] <= '9')) return false;
+    }
+    return true;
+}
+
+// The mesh that scenes of the corpus name, beside them.
+static void make_beam(const char *folder) {
+    char     name[128];
+    fem_mesh mesh = {0};
+    snprintf(name, sizeof name, "%s/limber-fuzz.veg", folder);
+    insist(fem_generate_box(&mesh, FEM_H8, (double[]){0, 0, 0}, (double[]){1, 0.1, 0.1}, (int[]){4, 1, 1}) == FEM_OK &&
+               fem_mesh_write(&mesh, name) == FEM_OK,
+           "the beam");
+    fem_mesh_destroy(&mesh);
+}
+
+static void read_scene(void) {
+    scene *s = NULL;
+    if (scene_load(&s, path, 0, NULL) == FEM_OK) scene_destroy(s);
+}
+
+// ---- stored files ----------------------------------------------------------------------------------------------
+
+// The checksum keeps random bytes out, so it is made right where the table of arrays allows it: what lies behind it is
+// to be tried too. The layout is that of store.h.
+static void mend_checksum(uint8_t *bytes, size_t size) {
+    enum { HEADER = 128, SIZE = 48, CHECKSUM = 72, ENTRY = 48, COUNT = 44 };
+    uint64_t whole = size;
+    uint32_t count;
+    if (size < HEADER) return;
+    memcpy(bytes + SIZE, &whole, sizeof whole);
+    memcpy(&count, bytes + COUNT, sizeof count);
+    size_t table = ((size_t)count * ENTRY + 63) / 64 * 64;
+    if (count > 64 || table > size - HEADER) return;
+    memset(bytes + CHECKSUM, 0, sizeof(fem_hash));
+    fem_hash sum = fem_hash_add((fem_hash){0}, bytes, HEADER);
+    sum = fem_hash_add(sum, bytes + HEADER, table);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t type;
+        uint64_t items, offset;
+        memcpy(&type, bytes + HEADER + ENTRY * i + 24, sizeof type);
+        memcpy(&items, bytes + HEADER + ENTRY * i + 32, sizeof items);
+        memcpy(&offset, bytes + HEADER + ENTRY * i + 40, sizeof offset);
+        if (type == 0 || offset > size || items > (size - offset) / type) return;
+        sum = fem_hash_add(sum, bytes + offset, (size_t)items * type);
+    }
+    memcpy(bytes + CHECKSUM, &sum, sizeof sum);
+}
+
+static void read_stored(void) {
+    fem_store   store = {0};
+    modes_basis basis = {0};
+    if (is(".basis")) {
+        if (modes_basis_read(&basis, NULL, path) == FEM_OK) modes_basis_destroy(&basis);
+    } else if (fem_store_read(&store, path, "basis", 1) == FEM_OK) {
+        for (int i = 0; i < store.count; i++) fem_store_find(&store, store.items[i].name, FEM_STORE_INT, FEM_STORE_ANY);
+        fem_store_destroy(&store);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (!path[0]) name_files();
+    long blocks = fem_memory_blocks();
+    if (is(".node")) { // the pair: a zero byte parts them
+        const uint8_t *part = memchr(data, 0, size);
+        size_t         first = part ? (size_t)(part - data) : size;
+        write_file(path, data, first);
+        write_file(other, part ? part + 1 : data, part ? size - first - 1 : 0);
+        read_mesh();
+    } else if (is(".json")) {
+        if (!is_small(data, size)) return -1;
+        write_file(path, data, size);
+        read_scene();
+    } else if (is(".store") || is(".basis")) {
+        uint8_t *copy = malloc(size + 1);
+        if (!copy) abort();
+        memcpy(copy, data, size);
+        mend_checksum(copy, size);
+        write_file(path, copy, size);
+        free(copy);
+        read_stored();
+    } else {
+        write_file(path, data, size);
+        is(".bou") ? read_list() : fem_path_is_surface(path) ? read_surface() : read_mesh();
+    }
+    insist(fem_memory_blocks() == blocks, "memory is left behind");
+    return 0;
+}
