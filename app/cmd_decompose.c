@@ -222,5 +222,9 @@ done:
     return exit_code;
 }
 
-const app_command command_decompose = {"decompose", "A mesh cut into a tree of domains", "MESH --domains N [OPTIONS]",
-                                       "limber decompose hand.veg --domains 20 --fix hand.bou -o hand.vtu", run};
+const app_command command_decompose = {"decompose",
+                                       "A mesh cut into a tree of domains",
+                                       "MESH --domains N [OPTIONS]",
+                                       "limber decompose hand.veg --domains 20 --fix hand.bou -o hand.vtu",
+                                       run,
+                                       NULL};

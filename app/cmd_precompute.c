@@ -66,5 +66,9 @@ done:
     return exit_code;
 }
 
-const app_command command_precompute = {"precompute", "Make and keep the reduced models of a scene", "SCENE [OPTIONS]",
-                                        "limber precompute scenes/spoon.json", run};
+const app_command command_precompute = {"precompute",
+                                        "Make and keep the reduced models of a scene",
+                                        "SCENE [OPTIONS]",
+                                        "limber precompute scenes/spoon.json",
+                                        run,
+                                        NULL};
