@@ -121,7 +121,7 @@ static void sketch_basis(const workpiece *w, int count, const int *tip, const do
     }
     bench_try(solver_sketch(w->body, w->fixed, &options, LOADS, loads, NULL, *shapes));
     recipe.count = MODES;
-    bench_try(modes_build_sketch(&w->problem, LOADS, *shapes, &recipe, basis));
+    bench_try(modes_build_sketch(&w->problem, LOADS, *shapes, &recipe, basis, NULL));
     fem_free(loads);
 }
 
@@ -153,7 +153,7 @@ static void spoon(void) {
     sketch_basis(&w, tip_count, tip, force, &sketched, &bases[3]);
     modes_recipe pca = modes_default_recipe(MODES_LANCZOS);
     pca.count = MODES;
-    bench_try(modes_build_sketch(&w.problem, STEPS + 1, shapes, &pca, &bases[4]));
+    bench_try(modes_build_sketch(&w.problem, STEPS + 1, shapes, &pca, &bases[4], NULL));
     plot *figure =
         plot_create("Spoon: height of its end (Barbic and James 2005, Fig. 12)", "time, s", "m", false, false);
     double times[STEPS + 1];

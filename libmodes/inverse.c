@@ -106,7 +106,8 @@ fem_status modes_inverse_create_with(modes_inverse **result, const modes_problem
         report->method = report->free_dofs > MODES_INVERSE_LARGE ? MODES_INVERSE_AMG : MODES_INVERSE_FACTOR;
     double begin = fem_seconds();
     if (report->free_dofs > report->rigid)
-        FEM_TRY(report->method == MODES_INVERSE_AMG ? make_multigrid(inverse, options) : factorise(inverse));
+        FEM_TRY(modes_explain_singular(problem, report->method == MODES_INVERSE_AMG ? make_multigrid(inverse, options)
+                                                                                    : factorise(inverse)));
     report->seconds_factor = fem_seconds() - begin;
     goto done;
 no_memory:
@@ -152,7 +153,7 @@ fem_status modes_inverse_solve(modes_inverse *inverse, int columns, double *B, d
     modes_inverse_report *report = &inverse->report;
     double                begin = fem_seconds();
     if (inverse->amg) {
-        status = fem_amg_solve(inverse->amg, columns, B, X);
+        status = modes_explain_singular(inverse->problem, fem_amg_solve(inverse->amg, columns, B, X));
         report->amg = fem_amg_get_report(inverse->amg);
         if (report->amg.iterations > report->iterations) report->iterations = report->amg.iterations;
         report->error = fmax(report->error, report->amg.error);

@@ -177,7 +177,7 @@ static fem_status make_basis(scene_class *c, const scene_part *part, const fem_b
     if (part->modes.method == SCENE_MODES_FILE) return read_basis(c, part);
     if (part->modes.method == SCENE_MODES_SKETCH) {
         FEM_TRY(solve_sketch(part, body, problem->fixed, progress, &shapes));
-        FEM_TRY(modes_build_sketch(problem, part->modes.load_count, shapes, &part->modes.recipe, &c->basis));
+        FEM_TRY(modes_build_sketch(problem, part->modes.load_count, shapes, &part->modes.recipe, &c->basis, NULL));
     } else {
         FEM_TRY(modes_build(problem, body, &part->modes.recipe, NULL, progress, &c->basis, NULL));
     }
