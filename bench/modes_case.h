@@ -13,6 +13,7 @@ typedef struct modes_case {
     unsigned char *fixed;
     modes_problem  problem;
     int            n;
+    double         seconds_read, seconds_assemble; // processor time
 } modes_case;
 
 static inline bool bench_long(void) {
@@ -24,6 +25,7 @@ static inline bool bench_long(void) {
 static inline void modes_case_create(modes_case *c, const char *name, double tets) {
     const char      *data = getenv("LIMBER_DATA");
     fem_body_options options = fem_body_default_options();
+    double           begin = fem_cpu_seconds();
     *c = (modes_case){0};
     if (data && data[0]) {
         char path[1024];
@@ -42,6 +44,8 @@ static inline void modes_case_create(modes_case *c, const char *name, double tet
         c->fixed = bench_hold_bottom(&c->mesh);
     }
     c->n = 3 * c->mesh.vertex_count;
+    c->seconds_read = fem_cpu_seconds() - begin;
+    begin = fem_cpu_seconds();
     double *rest = fem_calloc((size_t)c->n, sizeof *rest);
     if (!c->fixed || !rest) bench_try(fem_fail(FEM_NO_MEMORY, "no memory for %s", c->name));
     bench_try(fem_body_create(&c->body, &c->mesh, &options));
@@ -50,6 +54,7 @@ static inline void modes_case_create(modes_case *c, const char *name, double tet
     fem_body_evaluate(c->body, rest, NULL, NULL, &c->K);
     fem_body_mass(c->body, FEM_MASS_CONSISTENT, &c->M);
     fem_free(rest);
+    c->seconds_assemble = fem_cpu_seconds() - begin;
     c->problem = (modes_problem){.mesh = &c->mesh, .K = &c->K, .M = &c->M, .fixed = c->fixed};
 }
 
