@@ -198,10 +198,10 @@ static fem_status newton_step(solver_reduced *solver, const solver_coefficients 
     return status;
 }
 
-// Moves solver->q by the largest of 1, 1/2, 1/4 .. of the step that lowers the residual or the potential.
-static fem_status line_search(solver_reduced *solver, const solver_coefficients *c, reduced_point *point) {
+// Moves solver->q by the largest of 1, 1/2, 1/4 .. of the step that lowers the residual or the potential; boldly: by 1.
+static fem_status line_search(solver_reduced *solver, const solver_coefficients *c, bool bold, reduced_point *point) {
     double scale = 1, slope = dense_dot(solver->r, solver->residual, solver->step);
-    bool   judged = has_potential(solver), always = solver->options.line_search == 0;
+    bool   judged = has_potential(solver), always = bold || solver->options.line_search == 0;
     for (int halving = 0; halving <= solver->options.line_search; halving++, scale /= 2) {
         if (halving > 0) solver->report.line_search_steps++;
         for (int i = 0; i < solver->r; i++) solver->trial[i] = solver->q[i] + scale * solver->step[i];
@@ -252,7 +252,7 @@ static bool converged(const solver_reduced *solver, const solver_coefficients *c
     return point->norm <= enough;
 }
 
-static fem_status newton(solver_reduced *solver, const solver_coefficients *c) {
+static fem_status newton(solver_reduced *solver, const solver_coefficients *c, bool bold) {
     fem_status    status = FEM_OK;
     reduced_point point = evaluate(solver, c, solver->q, false);
     for (int iteration = 0;; iteration++) {
@@ -266,9 +266,19 @@ static fem_status newton(solver_reduced *solver, const solver_coefficients *c) {
         if (solver->contact)
             contact_step(solver, c, &point);
         else
-            status = line_search(solver, c, &point);
+            status = line_search(solver, c, bold, &point);
         if (status != FEM_OK) return fail_newton(solver, status, "Newton's iteration found nothing better");
     }
+}
+
+// Without a potential a line search sees only |residual|, which has to grow at first when a slender body bends: whole
+// steps are tried before it. [Compare solver_newton_boldly.]
+static fem_status newton_from_start(solver_reduced *solver, const solver_coefficients *c) {
+    fem_status status = FEM_NO_CONVERGENCE;
+    if (!has_potential(solver)) status = newton(solver, c, true);
+    if (status == FEM_OK || solver->contact) return status;
+    solver_copy(solver->r, solver->state.q, solver->q);
+    return newton(solver, c, false);
 }
 
 // One iteration, from q_n or, with local stiffness damping, from q + h dq + h^2/2 ddq.
@@ -291,7 +301,7 @@ static fem_status implicit_step(solver_reduced *solver, const double *ddq_n) {
     solver_coefficients c = solver_step_coefficients(o->integrator, o->time_step, o->newmark_beta, o->newmark_gamma);
     start_balance(solver, &c, ddq_n);
     solver_copy(solver->r, solver->state.q, solver->q);
-    fem_status status = o->newton_iterations > 1 ? newton(solver, &c) : semi_implicit(solver, &c, ddq_n);
+    fem_status status = o->newton_iterations > 1 ? newton_from_start(solver, &c) : semi_implicit(solver, &c, ddq_n);
     if (status != FEM_OK) return status;
     for (int i = 0; i < solver->r; i++) {
         double d = solver->q[i] - solver->state.q[i];
