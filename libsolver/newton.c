@@ -51,12 +51,12 @@ fem_status solver_fail_at(const solver_full *solver, fem_status status, const so
         snprintf(inverted, sizeof inverted, ", element %d is turned inside out", element + mesh->file_base);
     if (!balance->dynamic)
         return fem_fail(status,
-                        "%s: %s at vertex %d (region \"%s\")%s; try more solver.load_steps, a smaller load, or a "
+                        "%s: %s at vertex %d (region \"%s\")%s; try more load steps, a smaller load, or a "
                         "neo-Hookean material, which resists inversion",
                         when, what, vertex + mesh->file_base, region_of_vertex(mesh, vertex), inverted);
     snprintf(when, sizeof when, "t = %g s", balance->time);
     return fem_fail(status,
-                    "%s: %s at vertex %d (region \"%s\")%s; try a smaller solver.time_step (now %g s), more damping, "
+                    "%s: %s at vertex %d (region \"%s\")%s; try a smaller time step (now %g s), more damping, "
                     "smaller loads or slower supports, or a neo-Hookean material, which resists inversion",
                     when, what, vertex + mesh->file_base, region_of_vertex(mesh, vertex), inverted,
                     solver->options.time_step);

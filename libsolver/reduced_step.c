@@ -232,8 +232,7 @@ static fem_status fail_newton(const solver_reduced *solver, fem_status status, c
     return fem_fail(
         status,
         "t = %g s: %s, the residual of the reduced body (r = %d) is %.1e of the largest force; try a smaller "
-        "solver.time_step (now %g s), more solver.newton_iterations (now %d) or a solver.newton_tolerance "
-        "above %g",
+        "time step (now %g s), more Newton iterations (now %d) or a Newton tolerance above %g",
         solver->state.time + solver->options.time_step, why, solver->r, solver->report.residual,
         solver->options.time_step, solver->options.newton_iterations, solver->options.newton_tolerance);
 }
@@ -388,7 +387,7 @@ static fem_status check_energy(solver_reduced *solver, double *budget) {
             "; central differences are stable up to %.3g s at rest and less where the body stiffens, or use Newmark",
             solver->report.stable_step);
     else if (solver->options.newton_iterations == 1)
-        snprintf(advice, sizeof advice, ", or solver.newton_iterations above 1");
+        snprintf(advice, sizeof advice, ", or more than one Newton iteration");
     return solver_fail_diverged(solver->state.time + solver->options.time_step, r, &solver->options, kinetic, *budget,
                                 advice);
 }
