@@ -13,10 +13,10 @@ enum {
     MOST_ROWS = 9,
 };
 
-// A number that one integration point contributes: scale x (sum of up to three of e1 e2 e3 g12 g23 g31).
+// A number that one integration point contributes: sum of factor x strain, up to three of e1 e2 e3 g12 g23 g31.
 typedef struct strain_row {
     int    terms, strain[3];
-    double scale;
+    double factor[3];
 } strain_row;
 
 // Columns of Z: the mode `high` alone (low = -1), the product of two modes, or nothing (high = -1).

@@ -115,9 +115,8 @@ void JOIN(cubature_strain_panel, SIMD_SUFFIX)(const gram_block *b, int panel) {
             for (int row = 0; row < b->row_count; row++) {
                 const strain_row *s = &b->rows[row];
                 for (int c = 0; c < 8; c++) {
-                    x[c] = e[c][s->strain[0]];
-                    for (int t = 1; t < s->terms; t++) x[c] += e[c][s->strain[t]];
-                    x[c] *= s->scale;
+                    x[c] = s->factor[0] * e[c][s->strain[0]];
+                    for (int t = 1; t < s->terms; t++) x[c] += s->factor[t] * e[c][s->strain[t]];
                 }
                 transpose(x);
                 double *out = Z + (size_t)(row * b->points + point) * GRAM_PANEL + first;
