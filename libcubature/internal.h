@@ -37,8 +37,8 @@ typedef struct gram_block {
     double              *H;             // modes x 9 x points: w^(1/4) R^T (grad u) R of each mode, R the frame
     int                  row_count;
     const strain_row    *rows;
-    int                  panels;
-    const strain_column *columns; // panels x GRAM_PANEL
+    int                  column_count, panels; // modes and pairs; in panels of GRAM_PANEL, the last one filled with 0
+    const strain_column *columns;              // panels x GRAM_PANEL
     double              *Z;
 } gram_block;
 

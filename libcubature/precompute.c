@@ -388,7 +388,8 @@ fem_status cubature_polynomial_create(cubature_polynomial *result, const fem_bod
     c.kernels = cubature_choose_kernels();
     c.block.width = fem_element_vertices(mesh->type);
     c.block.modes = (r + 7) / 8 * 8;
-    c.block.panels = (r + r * (r + 1) / 2 + GRAM_PANEL - 1) / GRAM_PANEL;
+    c.block.column_count = r + r * (r + 1) / 2;
+    c.block.panels = (c.block.column_count + GRAM_PANEL - 1) / GRAM_PANEL;
     c.block.points = block_points(c.block.panels);
     c.tiles = (c.block.panels + TILE_PANELS - 1) / TILE_PANELS;
     FEM_TRY(make_groups(&c, &p, options));
