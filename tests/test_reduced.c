@@ -394,7 +394,7 @@ static void test_divergence(void **unused) {
     solver = make(&c.forces, NULL, &o);
     kick(solver, 5, 20);
     memcpy(dq, solver_reduced_state(solver)->dq, sizeof dq);
-    assert_fails(solver_reduced_step(solver), FEM_NO_CONVERGENCE, "newton_iterations");
+    assert_fails(solver_reduced_step(solver), FEM_NO_CONVERGENCE, "Newton iterations");
     printf("  %s\n", fem_message());
     assert_memory_equal(solver_reduced_state(solver)->dq, dq, sizeof dq);
     assert_true(solver_reduced_state(solver)->time == 0);
