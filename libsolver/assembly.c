@@ -158,18 +158,24 @@ static fem_status make_class(assembly_work *w, int domain, const fem_progress *p
     fem_status           status = FEM_OK;
     domain_part         *part = &w->parts[domain];
     fem_mesh             mesh = {0};
+    solver_collar        collar = {0};
+    bool                 wide = false;
     solver_class_options o = w->options->class;
     solver_place        *places = fem_alloc((size_t)(part->child_count + w->tie_count), sizeof *places);
     if (!places) return fem_fail(FEM_NO_MEMORY, "no memory for the places of a domain");
     int place_count = gather_places(w, domain, places);
     o.modes = w->modes[domain];
     o.forces = w->domains[domain].forces;
+    if (o.modes > 0 && o.wrenches && o.recipe.method == MODES_KRYLOV)
+        FEM_TRY(assembly_make_collar(w, domain, place_count, places, &collar, &wide));
     FEM_TRY(fem_mesh_copy(&mesh, &part->mesh));
     for (size_t v = 0; v < (size_t)mesh.vertex_count; v++) vec3_axpy(mesh.vertices + 3 * v, -1, w->a->origin[domain]);
-    FEM_TRY(solver_class_create(
-        &w->a->classes[domain], w->tree->name[domain], &mesh, domain == 0 ? w->root_fixed_count : part->interface_count,
-        domain == 0 ? w->root_fixed : part->interface, place_count, places, &o, w->store, progress));
+    FEM_TRY(solver_class_create(&w->a->classes[domain], w->tree->name[domain], &mesh,
+                                domain == 0 ? w->root_fixed_count : part->interface_count,
+                                domain == 0 ? w->root_fixed : part->interface, place_count, places,
+                                wide ? &collar : NULL, &o, w->store, progress));
 done:
+    solver_collar_destroy(&collar);
     fem_mesh_destroy(&mesh);
     fem_free(places);
     if (status != FEM_OK && status != FEM_STOPPED) fem_fail_prefix(status, "%s: ", w->tree->name[domain]);

@@ -36,4 +36,8 @@ void assembly_order_by_size(const assembly_work *w, int *order);
 fem_status assembly_find_ties(assembly_work *w);
 fem_status assembly_make_joints(assembly_work *w);
 
+// A domain with a collar of its children (class.h). Without children: empty, and *made is false.
+fem_status assembly_make_collar(const assembly_work *w, int domain, int place_count, const solver_place *places,
+                                solver_collar *collar, bool *made);
+
 #endif

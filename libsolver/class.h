@@ -27,6 +27,16 @@ typedef struct solver_place {
     const double *rest;    // rotation of the child's frame, NULL: none
 } solver_place;
 
+// The piece together with a collar of what hangs on it, for the basis alone: interfaces then bend as they do inside the
+// whole body. A piece by itself ends there, and its end gives way under a load as no section inside a body does.
+typedef struct solver_collar {
+    fem_mesh      mesh;     // in the coordinates of the class
+    int          *vertices; // per vertex of the class: its number here
+    int           place_count;
+    solver_place *places; // where wrenches act, in the numbers of this mesh; their vertices belong to the collar
+} solver_collar;
+void solver_collar_destroy(solver_collar *collar); // leaves it empty
+
 typedef struct solver_class_options {
     int                modes;  // 0: rigid
     solver_forces_kind forces; //
@@ -71,11 +81,11 @@ typedef struct solver_class_store {
 } solver_class_store;
 
 // The mesh is taken over. `fixed` are vertices; none: a free piece, whose modes hold no rigid motion. FEM_BAD_INPUT
-// when there are more modes than the piece has, or when its supports leave rigid motions.
+// when there are more modes than the piece has, or when its supports leave rigid motions. `collar` may be NULL.
 fem_status solver_class_create(solver_class **class, const char *name, fem_mesh *mesh, int fixed_count,
                                const int *fixed, int place_count, const solver_place *places,
-                               const solver_class_options *options, const solver_class_store *store,
-                               const fem_progress *progress);
+                               const solver_collar *collar, const solver_class_options *options,
+                               const solver_class_store *store, const fem_progress *progress);
 void       solver_class_destroy(solver_class *class);
 // What the tree wants of it; Rayleigh damping is added by the caller.
 solver_tree_class solver_class_in_tree(const solver_class *class);
