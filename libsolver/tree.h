@@ -12,6 +12,7 @@
 
 #include "libcubature/cubature.h"
 #include "libdomain/domain.h"
+#include "libsolver/contact.h" // solver_frame_motion is declared there
 #include "libsolver/inertia.h"
 
 typedef struct solver_tree_class {
@@ -75,11 +76,11 @@ const double *solver_tree_dq(const solver_tree *tree, int instance);
 fem_status solver_tree_set_state(solver_tree *tree, int instance, const double *q, const double *dq);
 
 // Motion of a root's frame: p, v, a in world axes; w (dQ = Q [w]) and al = dw/dt in the axes of the frame.
-typedef struct solver_frame_motion {
+struct solver_frame_motion {
     double p[3], Q[9];
     double v[3], w[3];
     double a[3], al[3];
-} solver_frame_motion;
+};
 // A fixed root stands still at p, Q; a free one starts with p, Q, v, w.
 fem_status solver_tree_set_root(solver_tree *tree, int instance, const solver_frame_motion *motion);
 // Where a driven root is at a time. Called in the middle and at the end of every step.
