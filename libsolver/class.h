@@ -25,6 +25,7 @@ typedef struct solver_place {
     double        lever;   // from here to the centre of that mass, m; 0: the radius of the place itself
     bool          child;   // a child can hang here: it gets an interface; else it is for springs
     const double *rest;    // rotation of the child's frame, NULL: none
+    const double *pull;    // how the child pulls (domain_interface_set_pull), 3 points x 6; NULL: not known
 } solver_place;
 
 typedef struct solver_class_options {
@@ -46,6 +47,9 @@ typedef struct solver_class {
     fem_mesh            mesh;
     unsigned char      *fixed; // 3 per vertex; NULL: nothing is held
     fem_body           *body;
+    fem_mesh            around;     // the piece first, then its collar; empty: none
+    fem_body           *wide;       // of that, or NULL
+    modes_basis         wide_basis; // of that; empty without
     modes_basis         basis;      // r = 0: rigid, U is NULL
     solver_forces_kind  kind;       //
     cubature_polynomial polynomial; // SOLVER_FORCES_POLYNOMIAL
@@ -70,9 +74,10 @@ typedef struct solver_class_store {
     void *context;
 } solver_class_store;
 
-// The mesh is taken over. `fixed` are vertices; none: a free piece, whose modes hold no rigid motion. FEM_BAD_INPUT
+// The mesh is taken over, and `around` (domain_part_surround; NULL or empty: none), whose elements make the forces while
+// those of the mesh make the inertia. `fixed` are vertices; none: a free piece, whose modes hold no rigid motion. FEM_BAD_INPUT
 // when there are more modes than the piece has, or when its supports leave rigid motions.
-fem_status solver_class_create(solver_class **class, const char *name, fem_mesh *mesh, int fixed_count,
+fem_status solver_class_create(solver_class **class, const char *name, fem_mesh *mesh, fem_mesh *around, int fixed_count,
                                const int *fixed, int place_count, const solver_place *places,
                                const solver_class_options *options, const solver_class_store *store,
                                const fem_progress *progress);
