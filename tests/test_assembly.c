@@ -240,8 +240,8 @@ static void test_frequencies(void **unused) {
         o.class.wrenches = false;
         double plain = worst_ratio("without wrenches", &s, &o, truth);
         o.class.wrenches = true;
-        assert_true(nonlinear < 0.12 && linear < 0.12);
-        assert_true(plain > 0);
+        assert_true(nonlinear < 0.025 && linear < 0.026);
+        assert_true(plain > linear);
         sample_destroy(&s);
     }
 }
