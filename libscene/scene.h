@@ -4,6 +4,9 @@
 #ifndef LIMBER_SCENE_H
 #define LIMBER_SCENE_H
 
+#include "libscene/animation.h"
+#include "libscene/model.h"
+#include "libscene/render.h"
 #include "libsolver/solver.h"
 
 // ---- what a scene holds --------------------------------------------------------------------------------------------

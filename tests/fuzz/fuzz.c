@@ -119,6 +119,18 @@ static void read_scene(void) {
     if (scene_load(&s, path, 0, NULL) == FEM_OK) scene_destroy(s);
 }
 
+static void read_model(void) {
+    scene_model         *model = NULL;
+    const scene_drawing *drawing;
+    if (scene_model_read(&model, path) == FEM_OK) {
+        insist(scene_model_pose(model, 0.3, &drawing) == FEM_OK, "a pose");
+        for (size_t i = 0; i < 3 * (size_t)drawing->triangle_count; i++)
+            insist(drawing->triangles[i] >= 0 && drawing->triangles[i] < drawing->vertex_count,
+                   "a corner out of range");
+        scene_model_destroy(model);
+    }
+}
+
 // ---- stored files ----------------------------------------------------------------------------------------------
 
 // The checksum keeps random bytes out, so it is made right where the table of arrays allows it: what lies behind it is
@@ -181,7 +193,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         read_stored();
     } else {
         write_file(path, data, size);
-        is(".bou") ? read_list() : fem_path_is_surface(path) ? read_surface() : read_mesh();
+        is(".glb") ? read_model() : is(".bou") ? read_list() : fem_path_is_surface(path) ? read_surface() : read_mesh();
     }
     insist(fem_memory_blocks() == blocks, "memory is left behind");
     return 0;
