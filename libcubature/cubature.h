@@ -5,6 +5,7 @@
 #include "libmodes/modes.h"
 #include "libcubature/polynomial.h" // StVK by precomputed polynomials
 #include "libcubature/batch.h"      // the same for many instances at once
+#include "libcubature/nnls.h"       // nonnegative least squares
 
 // What a reduced integrator needs of a class: V(q), f = dV/dq, K = df/dq (r x r, column-major, both halves); NULL is
 // skipped. Returns nothing, allocates nothing; safe from several threads when `work` differs.
