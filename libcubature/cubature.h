@@ -7,6 +7,7 @@
 #include "libcubature/batch.h"      // the same for many instances at once
 #include "libcubature/rule.h"       // any material by a few weighted elements
 #include "libcubature/nnls.h"       // nonnegative least squares
+#include "libcubature/training.h"   // poses, and the choice of elements and weights
 
 // What a reduced integrator needs of a class: V(q), f = dV/dq, K = df/dq (r x r, column-major, both halves); NULL is
 // skipped. Returns nothing, allocates nothing; safe from several threads when `work` differs.

@@ -104,8 +104,7 @@ static double difference_error(const cubature_forces *forces, const double *q, d
         forces->product(forces->model, q, unit, column, work);
         size = fmax(size, energy ? fabs(f[i]) : dense_norm(R, column));
         if (energy) worst = fmax(worst, fabs((ep - em) / (2 * step) - f[i]));
-        for (int j = 0; !energy && j < R; j++)
-            worst = fmax(worst, fabs((fp[j] - fm[j]) / (2 * step) - column[j]));
+        for (int j = 0; !energy && j < R; j++) worst = fmax(worst, fabs((fp[j] - fm[j]) / (2 * step) - column[j]));
     }
     return worst / size;
 }
@@ -142,7 +141,8 @@ static void test_batch(void **state) {
         cubature_batch *batch = NULL;
         uint64_t        seed = 8;
         enum { BLOCKS = 3, PAIRS = R * (R + 1) / 2 };
-        double q[BLOCKS * R * 8], factor[BLOCKS * 8], e[BLOCKS * 8], f[BLOCKS * R * 8], K[BLOCKS * PAIRS * 8], worst = 0;
+        double q[BLOCKS * R * 8], factor[BLOCKS * 8], e[BLOCKS * 8], f[BLOCKS * R * 8], K[BLOCKS * PAIRS * 8],
+            worst = 0;
         body_create(&c, 2);
         rule_case_rule(&c, 3, modal, &rule);
         assert_ok(cubature_batch_create_rule(&batch, &rule));
