@@ -349,7 +349,8 @@ done:
     return exit_code;
 }
 
-const app_command command_modes = {"modes", "Vibration modes, or a basis of Krylov modes and derivatives, of a mesh",
+const app_command command_modes = {"modes",
+                                   "Vibration modes, or a basis of Krylov modes and derivatives, of a mesh",
                                    "MESH --count K [OPTIONS]",
                                    "limber modes beam.veg --count 10 --method lanczos --fix beam.bou --json",
                                    run,
