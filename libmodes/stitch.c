@@ -337,8 +337,10 @@ fem_status stitch_split_rigid(const modes_stitched *s, int first, int count, int
         memcpy(T + (size_t)j * (size_t)rows, part, 3 * (size_t)count * sizeof *T);
     }
     FEM_TRY(dense_svd(rows, rigid, T, singular, Vt));
+    double moved = 0; // what differences are small beside; ends of stitches may lie on the axis of a motion
+    for (size_t i = 0; i < n * (size_t)rigid; i++) moved = fmax(moved, fabs(R[i]));
     for (int j = 0; j < rigid; j++) {
-        *tied += singular[0] > 0 && singular[j] > 1e-8 * singular[0];
+        *tied += singular[j] > 1e-8 * moved;
         for (int i = 0; i < rigid; i++)
             V[(size_t)j * (size_t)rigid + (size_t)i] = Vt[(size_t)i * (size_t)rigid + (size_t)j];
     }

@@ -89,10 +89,75 @@ typedef struct modes_stitch_report {
 fem_status modes_stitched_modes(modes_stitched *stitched, const modes_basis *old, const modes_stitch_options *options,
                                 modes_basis *basis, modes_stitch_report *report);
 
+// omega2[j] = u_j^T K^ u_j / u_j^T M u_j, for a basis that was made otherwise.
+fem_status modes_stitched_rayleigh(const modes_stitched *stitched, modes_basis *basis);
+// L (r x r) = U^T (K^ - K) U, what the springs are in reduced coordinates; domains keep their factors in K.
+fem_status modes_stitched_springs(const modes_stitched *stitched, int r, const double *U, double *L);
+
 // Modes of a body that consists of domains: those of all of them, with zeros elsewhere, by ascending frequency.
 // part[i] is domain i's basis; vertex v of it is vertex first[i] + v of the body; factor[i] scales its stiffness (NULL:
 // all 1).
 fem_status modes_pad(modes_basis *basis, int vertices, int count, const modes_basis *const *part, const int *first,
                      const double *factor);
+
+// ---- derivatives ------------------------------------------------------------------------------------------------
+
+// Right-hand sides -(H : psi_a) psi_b of the body before, kept so that they need not be made again. H does not know
+// springs.
+typedef struct modes_rights {
+    int       n, count;
+    fem_pair *pairs; // of the old modes
+    double   *F;     // n x count
+} modes_rights;
+void modes_rights_destroy(modes_rights *rights); // leaves it empty
+// For the `count` pairs with the lowest product of frequencies, lowest first. `body` has the domains as they were.
+fem_status modes_rights_create(modes_rights *rights, const fem_body *body, const modes_basis *basis, int count);
+// The first `count` pairs a <= b of r modes in that order.
+fem_status modes_lowest_pairs(int r, const double *omega2, int count, fem_pair *pairs);
+
+typedef struct modes_hybrid_options {
+    int modes; // new derivatives are those of the first so many modes, all pairs; P2: 6, so 21
+    int kept;  // old right-hand sides that are solved anew; -1: 40 percent of them
+} modes_hybrid_options;
+modes_hybrid_options modes_hybrid_default_options(void);
+
+typedef struct modes_hybrid_report {
+    int    fresh, kept;                  // derivatives of new modes, and of old ones
+    double seconds_right, seconds_solve; // right-hand sides, solutions with K^
+} modes_hybrid_report;
+
+// Candidates for a basis: the modes, new derivatives, old right-hand sides solved with K^ [Mukherjee et al. 2016, 4.2].
+// *omega2 (allocated, basis->r + old->r) is what modes_condense weighs them by. report may be NULL.
+fem_status modes_stitched_derivatives(modes_stitched *stitched, const fem_body *body, const modes_basis *basis,
+                                      const modes_rights *rights, const modes_basis *old,
+                                      const modes_hybrid_options *options, modes_pool *pool, double **omega2,
+                                      modes_hybrid_report *report);
+
+// ---- quality ------------------------------------------------------------------------------------------------------
+
+// When a basis is to be made anew: an estimated error of one of the first `modes` frequencies above `error`, or an
+// estimated share of one of these modes below `share`.
+typedef struct modes_rebuild_rule {
+    int    modes;
+    double error, share;
+    int    probes; // random fields that look for modes which the basis does not have at all
+} modes_rebuild_rule;
+modes_rebuild_rule modes_rebuild_default_rule(void); // 20, 1 %, 99 %, 6
+
+typedef struct modes_stitch_quality {
+    int     count;    // modes that were looked at
+    double *residual; // |K^ x - omega^2 M x| in the M^-1 norm over omega^2 |x|: bounds the relative error of omega^2
+    double *error;    // estimate of the relative error of each frequency
+    double *share;    // estimate of the part of each true mode that lies in the basis
+    double  worst_error, least_share;
+    bool    rebuild;
+    char    reason[160]; // in words, when rebuild
+    double  seconds;
+} modes_stitch_quality;
+void modes_stitch_quality_destroy(modes_stitch_quality *quality); // leaves it empty
+// Two steps of inverse iteration with K^ find what the true modes must be close to: from the modes themselves, and from
+// random fields. They cost modes + 2 probes solves. The basis holds Ritz vectors, ascending.
+fem_status modes_stitched_examine(modes_stitched *stitched, const modes_basis *basis, const modes_rebuild_rule *rule,
+                                  modes_stitch_quality *quality);
 
 #endif
