@@ -78,6 +78,9 @@ fem_status modes_rigid_of_components(const modes_problem *p, const unsigned char
     size_t     n = 3 * (size_t)p->mesh->vertex_count, capacity = 0;
     int        total = 0, count = 0;
     for (int c = 0; c < components; c++) {
+        bool empty = true; // joined with another
+        for (int v = 0; v < p->mesh->vertex_count && empty; v++) empty = component[v] != c;
+        if (empty) continue;
         rigid_frame frame = component_frame(p->mesh, component, c);
         FEM_TRY(allowed_motions(p, fixed, component, c, &frame, motions, &count));
         if (count == 0) continue;

@@ -64,8 +64,7 @@ int                 modes_stitched_domains(const modes_stitched *s) { return s->
 int                 modes_stitched_domain_of(const modes_stitched *s, int vertex) { return s->domain[vertex]; }
 double              modes_stitched_factor(const modes_stitched *s, int domain) { return s->factor[domain]; }
 
-// ---- the list of stitches
-// ---------------------------------------------------------------------------------------------
+// ---- the list of stitches ---------------------------------------------------------------------------------------
 
 static double material_stiffness(const modes_stitched *s, int vertex) { // largest of the diagonal of K there
     const fem_sparse *K = s->problem->K;
@@ -220,8 +219,7 @@ fem_status modes_stitched_scale(modes_stitched *s, int domain, double factor) {
     return FEM_OK;
 }
 
-// ---- products
-// -----------------------------------------------------------------------------------------------------------
+// ---- products ---------------------------------------------------------------------------------------------------
 
 void stitch_differences(const modes_stitched *s, int first, int count, int columns, const double *X, double *T) {
     const unsigned char *fixed = s->inverse->fixed;
@@ -275,8 +273,7 @@ void modes_stitched_multiply(const modes_stitched *s, int columns, const double 
     stitch_multiply(s, s->count, columns, X, Y);
 }
 
-// ---- solves
-// -------------------------------------------------------------------------------------------------------------
+// ---- solves -----------------------------------------------------------------------------------------------------
 
 // X = G B: per domain the inverse is 1/factor of the original's.
 static fem_status solve_domains(modes_stitched *s, int columns, double *B, double *X) {

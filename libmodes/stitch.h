@@ -43,6 +43,8 @@ double              modes_stitched_factor(const modes_stitched *stitched, int do
 
 // Y = K^ X; fixed degrees of freedom take part as in the problem's K.
 void modes_stitched_multiply(const modes_stitched *stitched, int columns, const double *X, double *Y);
+// K^ as a matrix of its own, for whoever makes everything anew.
+fem_status modes_stitched_matrix(const modes_stitched *stitched, fem_sparse *K);
 // X = K^-1 B as modes_inverse_solve does it: rigid motions that the stitches leave free are taken out of both. Once
 // refined where the residual asks for it. B is work space afterwards and must not be X.
 fem_status modes_stitched_solve(modes_stitched *stitched, int columns, double *B, double *X);

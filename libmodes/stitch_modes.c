@@ -21,8 +21,7 @@ modes_stitch_options modes_stitch_default_options(void) {
     return (modes_stitch_options){.form = MODES_STITCH_ATTACHMENT};
 }
 
-// ---- M^-1
-// ---------------------------------------------------------------------------------------------------------------
+// ---- M^-1 -------------------------------------------------------------------------------------------------------
 
 typedef struct mass_solve_work {
     const modes_stitched *s;
@@ -70,8 +69,7 @@ fem_status stitch_mass_solve(const modes_stitched *s, int columns, const double 
     return FEM_OK;
 }
 
-// ---- the search space
-// ---------------------------------------------------------------------------------------------------
+// ---- the search space -------------------------------------------------------------------------------------------
 
 typedef struct search {
     modes_stitched             *s;
@@ -184,8 +182,7 @@ done:
     return status;
 }
 
-// ---- the small matrices
-// -------------------------------------------------------------------------------------------------
+// ---- the small matrices -----------------------------------------------------------------------------------------
 
 static void put_block(int m, int row, int column, int rows, int columns, const double *part, bool mirrored, double *A) {
     for (int j = 0; j < columns; j++)
@@ -300,8 +297,7 @@ done:
     return status;
 }
 
-// ---- the small problem
-// --------------------------------------------------------------------------------------------------
+// ---- the small problem ------------------------------------------------------------------------------------------
 
 static const double independent = 1e-12; // squared sine below which a column counts as one of the others
 
@@ -434,8 +430,7 @@ done:
     return status;
 }
 
-// ---- several domains
-// ----------------------------------------------------------------------------------------------------
+// ---- several domains --------------------------------------------------------------------------------------------
 
 typedef struct padded {
     double omega2;

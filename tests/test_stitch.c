@@ -144,6 +144,46 @@ static void test_forms(void **state) {
     two_bars_destroy(&t);
 }
 
+// The stitched stiffness as a matrix: its modes by Lanczos are those of the dense eigen-solve, and it multiplies as the
+// springs do. Stitched parts count as one body: no rigid motion is left of the bar that was free.
+static void test_matrix(void **state) {
+    (void)state;
+    for (int held = 0; held < 2; held++) {
+        two_bars t;
+        two_bars_create(&t, 5, 2, held);
+        modes_stitched *s = NULL;
+        modes_basis     truth = {0}, basis = {0};
+        modes_report    report;
+        fem_sparse      K = {0};
+        uint64_t        seed = 1;
+        double         *x = fem_alloc((size_t)t.both.n, 8), *y = fem_alloc((size_t)t.both.n, 8), *z = fem_alloc((size_t)t.both.n, 8);
+        assert_ok(modes_stitched_create(&s, &t.both.problem, NULL));
+        assert_ok(modes_stitched_add(s, t.count, t.stitches));
+        assert_ok(modes_stitched_matrix(s, &K));
+        assert_int_equal(K.blocks, t.both.K.blocks + t.count);
+        test_random_fill(&seed, t.both.n, 1, x);
+        for (int i = 0; i < t.both.n; i++)
+            if (t.both.fixed[i]) x[i] = 0;
+        fem_sparse_multiply(&K, 1, x, y);
+        modes_stitched_multiply(s, 1, x, z);
+        assert_true(test_relative_error(t.both.n, y, z) < 1e-14);
+        full_modes(&t.both, t.count, t.stitches, held ? 0 : 6, 12, &truth);
+        modes_problem         problem = {.mesh = &t.both.mesh, .K = &K, .M = &t.both.M, .fixed = t.both.fixed};
+        modes_lanczos_options options = modes_lanczos_default_options();
+        options.count = 12;
+        assert_ok(modes_lanczos(&problem, &options, NULL, &basis, &report));
+        double error = test_relative_error(12, basis.omega2, truth.omega2);
+        printf("Lanczos of the stitched matrix: %d rigid motions, eigenvalues to %.2g\n", report.rigid, error);
+        assert_int_equal(report.rigid, held ? 0 : 6);
+        assert_true(error < 1e-8);
+        fem_free(report.residuals), fem_free(x), fem_free(y), fem_free(z);
+        fem_sparse_destroy(&K);
+        modes_stitched_destroy(s);
+        modes_basis_destroy(&truth), modes_basis_destroy(&basis);
+        two_bars_destroy(&t);
+    }
+}
+
 // As printed: the eigenvalues are those of M U L U^T M + A A^T, here against that very matrix, dense. The rigid motions
 // have eigenvalue zero in U.
 static void test_lowrank_identity(void **state) {
@@ -252,8 +292,7 @@ static void test_vanishing(void **state) {
     two_bars_destroy(&t);
 }
 
-// ---- rounds, removal, domains
-// ------------------------------------------------------------------------------------------
+// ---- rounds, removal, domains -----------------------------------------------------------------------------------
 
 // Half of the seam, then all of it: from the padded modes each time, and from the modes of the first round.
 static void test_two_rounds(void **state) {
@@ -387,8 +426,7 @@ static void test_domains(void **state) {
     two_bars_destroy(&t);
 }
 
-// ---- bad input
-// -------------------------------------------------------------------------------------------------------------
+// ---- bad input --------------------------------------------------------------------------------------------------
 
 static void test_bad(void **state) {
     (void)state;
@@ -441,8 +479,7 @@ static void test_bad(void **state) {
     two_bars_destroy(&t);
 }
 
-// ---- property: any sequence, no crash, nothing that is not finite, and the same as made in one go
-// ----------------------------
+// ---- property: any sequence, no crash, nothing that is not finite, and the same as made in one go ---------------
 
 static void test_sequences(void **state) {
     (void)state;
@@ -540,7 +577,7 @@ int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_solve),         cmocka_unit_test(test_loose),
-        cmocka_unit_test(test_forms),         cmocka_unit_test(test_lowrank_identity),
+        cmocka_unit_test(test_forms), cmocka_unit_test(test_matrix),         cmocka_unit_test(test_lowrank_identity),
         cmocka_unit_test(test_without_rigid), cmocka_unit_test(test_vanishing),
         cmocka_unit_test(test_two_rounds),    cmocka_unit_test(test_removal),
         cmocka_unit_test(test_domains),       cmocka_unit_test(test_bad),

@@ -9,8 +9,7 @@ static void update(modes_stitched *s, const modes_basis *old, modes_stitch_form 
     assert_ok(modes_stitched_modes(s, old, &options, basis, NULL));
 }
 
-// ---- quality
-// ----------------------------------------------------------------------------------------------------------
+// ---- quality ----------------------------------------------------------------------------------------------------
 
 // Estimates against the truth: shares, frequencies, and the bound by the residual. The rule fires for ritz, not for
 // attachment, as the truth would have it.
@@ -125,8 +124,7 @@ static void test_ten_rounds(void **state) {
     two_bars_destroy(&t);
 }
 
-// ---- derivatives
-// --------------------------------------------------------------------------------------------------------
+// ---- derivatives ------------------------------------------------------------------------------------------------
 
 static void test_derivatives(void **state) {
     (void)state;
@@ -204,8 +202,7 @@ static void test_derivatives(void **state) {
     two_bars_destroy(&t);
 }
 
-// ---- a cut, sewn
-// ----------------------------------------------------------------------------------------------------------
+// ---- a cut, sewn ------------------------------------------------------------------------------------------------
 
 typedef struct slit {
     sample       body; // a bar with a slit from below, held at x0
@@ -271,8 +268,7 @@ static void test_sewn_cut(void **state) {
     modes_basis_destroy(&truth), modes_basis_destroy(&open), modes_basis_destroy(&basis);
 }
 
-// ---- forces
-// ---------------------------------------------------------------------------------------------------------------
+// ---- forces -----------------------------------------------------------------------------------------------------
 
 // Springs on top of exact forces; old polynomials for a new basis: exact where it lies in the old one, checked where
 // not.
@@ -371,8 +367,7 @@ static void test_forces(void **state) {
     sample_free(&t.body);
 }
 
-// ---- in flight
-// --------------------------------------------------------------------------------------------------------------
+// ---- in flight --------------------------------------------------------------------------------------------------
 
 // A bar with a slit swings, is sewn while it moves, swings on, is opened again. The place and velocity in full are the
 // nearest that the new basis has; energy comes only with the springs; a change that fails leaves all bits as they were.
