@@ -116,5 +116,6 @@ modes_inverse_report modes_inverse_get_report(const modes_inverse *inverse);
 #include "libmodes/condense.h"    // PCA and its fast relatives, selection of shapes
 #include "libmodes/warp.h"        // modal warping
 #include "libmodes/recipe.h"      // linear modes, derivatives and condensing in one; quality
+#include "libmodes/stitch.h"      // modes of a body that was changed a little
 
 #endif

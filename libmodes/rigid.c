@@ -63,6 +63,7 @@ static fem_status allowed_motions(const modes_problem *p, const unsigned char *f
     }
     for (int c = 0; c < components; c++) {
         double *motions = pieces[c].motions;
+        if (pieces[c].low[0] > pieces[c].high[0]) continue; // joined with another: it has no vertices
         FEM_TRY(dense_symmetric_eigen(6, motions, values));
         for (int a = 0; a < 6; a++)
             if (values[a] <= 1e-14 * values[5])
