@@ -186,12 +186,17 @@ static void bridge(void) {
     ball.velocity[0] = (to - from) / (STEPS * h);
     bench_try(solver_contact_add(contact, &ball, &number));
     bench_try(solver_reduced_set_contact(solver, contact));
-    double begun = fem_seconds(), touching = 0, most = 0, deepest = 0;
+    double *u = fem_calloc((size_t)w.n, sizeof *u), seen[3] = {0}; // halfway, for the picture
+    double  begun = fem_seconds(), touching = 0, most = 0, deepest = 0;
     for (int i = 0; i < STEPS; i++) {
         ball.position[0] = from + ball.velocity[0] * i * h;
         bench_try(solver_contact_move(contact, number, &ball));
         bench_try(solver_reduced_step(solver));
         solver_contact_report r = solver_contact_get_report(contact);
+        if (i == STEPS / 2) {
+            dense_gemv_set(w.n, basis.r, 1, basis.U, solver_reduced_state(solver)->q, u);
+            for (int k = 0; k < 3; k++) seen[k] = ball.position[k];
+        }
         touching += r.contacts > 0, most = fmax(most, r.contacts), deepest = fmax(deepest, r.depth);
     }
     double                seconds = fem_seconds() - begun;
@@ -204,13 +209,15 @@ static void bridge(void) {
            1e6 * report.seconds_solve / STEPS);
     printf("   in contact %.0f%% of the time, at most %.0f points, deepest %.3f m; %.0f spheres of the tree a step\n",
            100 * touching / STEPS, most, deepest, (double)r.total_spheres / (double)r.evaluations);
-    double *u = fem_alloc((size_t)w.n, sizeof *u);
-    dense_gemv_set(w.n, basis.r, 1, basis.U, solver_reduced_state(solver)->q, u);
+    fem_mesh round = {0};
+    bench_try(fem_generate_sphere(&round, FEM_H8, seen, radius, 10));
     picture *p =
         picture_create("Bridge under a rolling ball", up == 2 ? (double[]){0.4, 1, -0.4} : (double[]){0.4, -0.4, -1},
                        up == 2 ? (double[]){0, 0, 1} : (double[]){0, 1, 0});
     picture_body(p, &w.mesh, u, "#7aa2c4");
+    picture_body(p, &round, NULL, "#c4a27a");
     picture_write(p, "out/bench/bridge.svg");
+    fem_mesh_destroy(&round);
     fem_free(u);
     solver_reduced_destroy(solver);
     solver_contact_destroy(contact);
