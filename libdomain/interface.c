@@ -58,7 +58,7 @@ static fem_status fit_axes(domain_interface *interface, const double C[9], doubl
     if (!(eigenvalues[2] > 0) || !(eigenvalues[1] > 1e-10 * eigenvalues[2]))
         return fem_fail(FEM_BAD_INPUT, "interface: the points lie on a line; a frame needs three that do not");
     interface->spread = sqrt(eigenvalues[2] / interface->weight);
-    interface->flat = eigenvalues[0] < 1e-3 * eigenvalues[2];
+    interface->flat = eigenvalues[0] < DOMAIN_FLAT * eigenvalues[2];
     if (!interface->flat) {
         mat3_identity(interface->T);
         mat3_inverse(M, C);
