@@ -59,8 +59,8 @@ static void test_frequencies(void **unused) {
 static void test_roots(void **unused) {
     (void)unused;
     const char *const drive[] = {"output.probes={\"root\":\"z0\"}", "output.frames=13"};
-    const char *const flight[] = {"environment={\"gravity\":[0,0,-9.81]}", "output.frames=21",
-                                  "objects.0.spin=[0,0,0]", "output.probes={\"all\":{\"region\":\"b\"}}"};
+    const char *const flight[] = {"environment={\"gravity\":[0,0,-9.81]}", "output.frames=21", "objects.0.spin=[0,0,0]",
+                                  "output.probes={\"all\":{\"region\":\"b\"}}"};
     scene            *s = load("mast", 2, drive);
     scene_result      r = {0};
     assert_ok(scene_run(s, test_temporary("drive"), 0, NULL, &r));
