@@ -147,7 +147,10 @@ void solver_tree_get_energies(solver_tree *tree, solver_tree_energies *energies)
 // The `count` lowest angular frequencies (rad/s, ascending) of small motions around rest (q = 0), without loads; rigid
 // motions of free roots are left out. With L1 and L2 the coupling goes one way, so they are those of the domains one by
 // one. `shapes` (dofs x count, instance after instance in the caller's order, q^T K q = 1) may be NULL; with L1 and L2
-// it must be. Springs are left out like loads.
+// it must be. Springs count with their stiffness.
 fem_status solver_tree_frequencies(solver_tree *tree, int count, double *omega, double *shapes);
+// |M^-1 K x - omega^2 x| / |omega^2 x| of each of these shapes: what the search for them has left.
+fem_status solver_tree_residuals(solver_tree *tree, int count, const double *omega, const double *shapes,
+                                 double *residuals);
 
 #endif
