@@ -443,6 +443,7 @@ static void test_threads(void **state) {
     }
     fem_set_threads(0);
     assert_memory_equal(&hash[0], &hash[1], sizeof hash[0]);
+    fem_surface_destroy(&s);
 }
 
 // every allocation may fail: nothing is lost, the mesh stays as it was
