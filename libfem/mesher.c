@@ -12,7 +12,8 @@ typedef struct filling {
     fem_surface_tree tree;
     fem_lattice      lattice;
     fem_voxels       voxels;
-    float           *winding; // per point of the lattice
+    float           *winding; // per point of the lattice, or voxel
+    bool             closed;
 } filling;
 
 double fem_mesher_estimate(const fem_surface *surface, const fem_mesher_options *o) {
@@ -82,30 +83,41 @@ static fem_status nothing_inside(const fem_mesher_options *o, const double low[3
 
 // ---- signs -----------------------------------------------------------------------------------------------------
 
-enum { BATCH = 512 };
-
-static void sign_batch(void *context, int batch, int worker) {
-    (void)worker;
-    filling *f = context;
-    size_t   count = fem_lattice_count(&f->lattice), first = (size_t)batch * BATCH;
-    for (size_t i = first; i < count && i < first + BATCH; i++) {
-        double x[3];
-        fem_lattice_point(&f->lattice, i, x);
-        f->winding[i] = (float)fem_surface_winding(&f->tree, x);
-        f->lattice.sign[i] = f->winding[i] > 0.5f ? 1 : -1;
+// Winding numbers of a row of points along x. A closed surface has one between crossings.
+static void row_winding(const filling *f, const double p[3], double step, int count, float *winding, size_t stride) {
+    unsigned char crossed[256];
+    for (int first = 0; first < count; first += 256) {
+        int    end = count - first < 256 ? count : first + 256;
+        double x[3] = {p[0] + step * first, p[1], p[2]};
+        if (f->closed) fem_surface_mark_crossed(&f->tree, x, 0, step, end - first, crossed);
+        for (int i = first; i < end; i++) {
+            bool same = f->closed && i > first && !crossed[i - first - 1];
+            x[0] = p[0] + step * i;
+            winding[(size_t)i * stride] =
+                same ? winding[(size_t)(i - 1) * stride] : (float)fem_surface_winding(&f->tree, x);
+        }
     }
 }
 
-static void voxel_batch(void *context, int batch, int worker) {
+static void sign_row(void *context, int row, int worker) {
     (void)worker;
     filling *f = context;
-    int      n0 = f->voxels.n[0], j = batch % f->voxels.n[1], k = batch / f->voxels.n[1];
-    for (int i = 0; i < n0; i++) {
-        int    at[3] = {i, j, k};
-        double x[3];
-        for (int a = 0; a < 3; a++) x[a] = f->voxels.low[a] + (at[a] + 0.5) * f->voxels.size;
-        f->voxels.owner[fem_voxel_index(&f->voxels, at)] = fem_surface_winding(&f->tree, x) > 0.5;
-    }
+    size_t   n0 = (size_t)f->lattice.n[0], first = 2 * n0 * (size_t)(row / 2) + (size_t)(row % 2);
+    double   x[3];
+    fem_lattice_point(&f->lattice, first, x);
+    row_winding(f, x, f->lattice.size, f->lattice.n[0], f->winding + first, 2);
+    for (size_t i = 0; i < n0; i++) f->lattice.sign[first + 2 * i] = f->winding[first + 2 * i] > 0.5f ? 1 : -1;
+}
+
+static void voxel_row(void *context, int row, int worker) {
+    (void)worker;
+    filling *f = context;
+    int      at[3] = {0, row % f->voxels.n[1], row / f->voxels.n[1]};
+    size_t   first = fem_voxel_index(&f->voxels, at), n0 = (size_t)f->voxels.n[0];
+    double   x[3];
+    for (int a = 0; a < 3; a++) x[a] = f->voxels.low[a] + (at[a] + 0.5) * f->voxels.size;
+    row_winding(f, x, f->voxels.size, f->voxels.n[0], f->winding + first, 1);
+    for (size_t i = 0; i < n0; i++) f->voxels.owner[first + i] = f->winding[first + i] > 0.5f;
 }
 
 // Where the surface is: at a triangle, or, where a hole is closed, where the winding number is a half.
@@ -143,7 +155,7 @@ static fem_status stuff(filling *f, const fem_mesher_options *o, const double lo
         status = fem_fail(FEM_NO_MEMORY, "no memory for a lattice of %zu points", count);
         goto done;
     }
-    fem_parallel_for((int)((count + BATCH - 1) / BATCH), sign_batch, f);
+    fem_parallel_for(2 * l->n[1] * l->n[2], sign_row, f);
     report->seconds_signs = fem_seconds() - begin;
     FEM_TRY(fem_stuff_lattice(mesh, l, cut_edge, f));
     report->seconds_elements = fem_seconds() - begin - report->seconds_signs;
@@ -159,11 +171,17 @@ static fem_status fill_voxels(filling *f, const fem_mesher_options *o, const dou
     double      begin = fem_seconds(), full = 0;
     size_t      filled = 0;
     FEM_TRY(fem_voxels_create(g, low, high, o->size));
-    fem_parallel_for(g->n[1] * g->n[2], voxel_batch, f);
+    size_t count = (size_t)g->n[0] * (size_t)g->n[1] * (size_t)g->n[2];
+    f->winding = fem_alloc(count, sizeof *f->winding);
+    if (!f->winding) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %zu voxels", count);
+        goto done;
+    }
+    fem_parallel_for(g->n[1] * g->n[2], voxel_row, f);
     report->seconds_signs = fem_seconds() - begin;
     FEM_TRY(fem_voxels_repair(g, &filled));
     report->filled = (int)filled;
-    for (size_t i = 0; i < (size_t)g->n[0] * (size_t)g->n[1] * (size_t)g->n[2]; i++) full += g->owner[i] != 0;
+    for (size_t i = 0; i < count; i++) full += g->owner[i] != 0;
     if (full == 0) goto done;
     FEM_TRY(fem_generate_count(full, o->type));
     FEM_TRY(fem_voxels_mesh(g, full, &hexahedra));
@@ -233,6 +251,7 @@ fem_status fem_mesh_fill_surface(fem_mesh *mesh, const fem_surface *surface, con
     bounds(&mended, low, high);
     FEM_TRY(check_size(options, low, high, r.volume));
     FEM_TRY(fem_surface_tree_create(&f.tree, mended.triangle_count, mended.triangles, mended.vertices));
+    f.closed = r.open_edges == 0;
     FEM_TRY(options->method == FEM_STUFFING ? stuff(&f, options, low, high, &made, &r)
                                             : fill_voxels(&f, options, low, high, &made, &r));
     if (made.element_count == 0) {

@@ -165,6 +165,8 @@ typedef struct comparison {
     int                     triangle_count;
     const int              *triangles;
     const double           *vertices;
+    int                     vertex_count;
+    int                    *owner;       // per vertex: the triangle that samples it
     double                  size, limit; // of samples, and of what is lost
     double                 *furthest;    // per triangle: distance of its worst sample
     double                 *sum, *lost;  // distance times area, and area beyond the limit and outside
@@ -185,6 +187,7 @@ static void sample_triangle(comparison *c, size_t t) {
     double area = vec3_norm(n) / 2 / ((double)m * m);
     c->furthest[t] = c->lost_most[t] = -1;
     for (int i = -3; i < m * m; i++) {
+        if (i < 0 && c->owner[c->triangles[3 * t + (size_t)(i + 3)]] != (int)t) continue;
         if (i < 0) {
             memcpy(p, x[i + 3], sizeof p);
         } else { // row i / m ... of parts that point up or down
@@ -216,14 +219,17 @@ static fem_status compare_to(comparison *c) {
     c->sum = fem_calloc(n, sizeof *c->sum);
     c->lost = fem_calloc(n, sizeof *c->lost);
     c->lost_most = fem_alloc(n, sizeof *c->lost_most);
-    if (!c->furthest || !c->place || !c->sum || !c->lost || !c->lost_most)
+    c->owner = fem_alloc((size_t)c->vertex_count, sizeof *c->owner);
+    if (!c->furthest || !c->place || !c->sum || !c->lost || !c->lost_most || !c->owner)
         return fem_fail(FEM_NO_MEMORY, "no memory to compare %zu triangles", n);
+    for (size_t i = 0; i < 3 * n; i++) c->owner[c->triangles[i]] = (int)(i / 3);
     fem_parallel_for((c->triangle_count + BATCH - 1) / BATCH, sample_batch, c);
     return FEM_OK;
 }
 
 static void comparison_end(comparison *c) {
     fem_free(c->furthest), fem_free(c->place), fem_free(c->sum), fem_free(c->lost), fem_free(c->lost_most);
+    fem_free(c->owner);
 }
 
 // The worst places, each at least four sizes from those before.
@@ -251,10 +257,12 @@ fem_status fem_mesher_compare(fem_mesh *mesh, const fem_mended *surface, const f
     comparison       there = {.triangle_count = surface->triangle_count,
                               .triangles = surface->triangles,
                               .vertices = surface->vertices,
+                              .vertex_count = surface->vertex_count,
                               .size = size,
                               .limit = limit};
-    comparison       back = {.to = tree, .vertices = mesh->vertices, .size = size, .limit = limit};
-    unsigned char   *mark = fem_calloc((size_t)mesh->vertex_count, sizeof *mark);
+    comparison       back = {
+              .to = tree, .vertices = mesh->vertices, .vertex_count = mesh->vertex_count, .size = size, .limit = limit};
+    unsigned char *mark = fem_calloc((size_t)mesh->vertex_count, sizeof *mark);
     items = fem_alloc((size_t)mesh->vertex_count, sizeof *items);
     if (!mark || !items) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for %d vertices", mesh->vertex_count);

@@ -272,7 +272,7 @@ static void measure(mending *w, fem_mesher_report *report) {
 
 fem_status fem_surface_mend(fem_mended *mended, const fem_surface *surface, fem_mesher_report *report) {
     fem_status status = FEM_OK;
-    fem_mended m = {0};
+    fem_mended m = {.vertex_count = surface->vertex_count};
     mending    w = {.m = &m};
     if (surface->triangle_count < 1 || surface->vertex_count < 1)
         return fem_fail(FEM_BAD_INPUT, "the surface has no triangles");

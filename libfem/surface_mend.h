@@ -6,7 +6,8 @@
 
 typedef struct fem_mended {
     int     triangle_count;
-    int    *triangles;   // of the surface's vertices, facing outwards as far as that can be told
+    int    *triangles; // of the surface's vertices, facing outwards as far as that can be told
+    int     vertex_count;
     double *vertices;    // the surface's own
     int     turned_over; // triangles that faced the other way than their neighbours
 } fem_mended;

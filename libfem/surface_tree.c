@@ -248,3 +248,52 @@ double fem_surface_exit(const fem_surface_tree *t, const double p[3], const doub
     }
     return -1;
 }
+
+// Does the line along an axis through p pass the triangle, seen along that axis, or come near to it? Where is it then?
+static bool near_line(const double *x, const fem_box *b, const double p[3], int axis, double *low, double *high) {
+    int    u = (axis + 1) % 3, v = (axis + 2) % 3;
+    double area[3], sum = 0, size = 0;
+    for (int k = 0; k < 3; k++) {
+        const double *a = x + 3 * k, *c = x + 3 * ((k + 1) % 3);
+        area[k] = (a[u] - p[u]) * (c[v] - p[v]) - (a[v] - p[v]) * (c[u] - p[u]);
+        sum += area[k], size += fabs(area[k]);
+    }
+    *low = b->low[axis], *high = b->high[axis];
+    if (fabs(sum) <= 1e-6 * size) return true; // seen from its edge, or p is far: anywhere in its box
+    for (int k = 0; k < 3; k++)
+        if (area[k] / sum < -1e-6) return false;
+    // the corner opposite to the edge k, k + 1 has the weight area[k] / sum
+    double at = 0, slack = 1e-6 * (*high - *low);
+    for (int k = 0; k < 3; k++) at += area[k] / sum * x[3 * ((k + 2) % 3) + axis];
+    *low = at - slack, *high = at + slack;
+    return true;
+}
+
+void fem_surface_mark_crossed(const fem_surface_tree *t, const double p[3], int axis, double step, int count,
+                              unsigned char *crossed) {
+    int stack[FEM_BOX_DEPTH], depth = 0, leaves = t->boxes.leaves, u = (axis + 1) % 3, v = (axis + 2) % 3;
+    memset(crossed, 0, (size_t)count);
+    stack[depth++] = 0;
+    while (depth > 0) {
+        int            node = stack[--depth];
+        const fem_box *b = &t->boxes.boxes[node];
+        double         slack = 1e-6 * step, low, high;
+        if (p[u] < b->low[u] - slack || p[u] > b->high[u] + slack || p[v] < b->low[v] - slack ||
+            p[v] > b->high[v] + slack)
+            continue;
+        if (node < leaves - 1) {
+            stack[depth++] = 2 * node + 2;
+            stack[depth++] = 2 * node + 1;
+            continue;
+        }
+        size_t first = (size_t)(node - (leaves - 1)) * FEM_BOX_LEAF;
+        for (size_t i = first; i < first + FEM_BOX_LEAF && i < (size_t)t->boxes.count; i++) {
+            const fem_box *own = &t->boxes.own[i];
+            if (p[u] < own->low[u] - slack || p[u] > own->high[u] + slack || p[v] < own->low[v] - slack ||
+                p[v] > own->high[v] + slack || !near_line(t->corners + 9 * i, own, p, axis, &low, &high))
+                continue;
+            double from = floor((low - p[axis]) / step - 1e-6), to = floor((high - p[axis]) / step + 1e-6);
+            for (int gap = (int)fmax(0, from); gap <= to && gap < count; gap++) crossed[gap] = 1;
+        }
+    }
+}

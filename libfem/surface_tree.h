@@ -33,4 +33,9 @@ double fem_surface_winding(const fem_surface_tree *tree, const double p[3]);
 // -1 when no triangle does that.
 double fem_surface_exit(const fem_surface_tree *tree, const double p[3], const double q[3], double winding);
 
+// Of the gaps between the points p, p + step, .. p + count step (along an axis): marks those that a triangle crosses or
+// comes very near to. Along the others the winding number of a closed surface does not change.
+void fem_surface_mark_crossed(const fem_surface_tree *tree, const double p[3], int axis, double step, int count,
+                              unsigned char *crossed);
+
 #endif
