@@ -11,5 +11,6 @@
 #include "libfem/body.h"    // materials, elements, mass, assembly
 #include "libfem/store.h"   // checked binary files, hashes
 #include "libfem/batch.h"   // many small dense systems side by side
+#include "libfem/mesher.h"  // from a surface to a mesh
 
 #endif

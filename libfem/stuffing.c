@@ -406,9 +406,13 @@ static fem_status allocate_active(stuffing *s) {
 static fem_status make_mesh(const stuffing *s, fem_mesh *mesh) {
     fem_status status = FEM_OK;
     fem_mesh   made = {0};
+    if (s->element_count == 0) {
+        fem_mesh_destroy(mesh);
+        goto done;
+    }
     FEM_TRY(fem_mesh_allocate(&made, FEM_T4, s->vertex_count, s->element_count));
-    if (s->vertex_count > 0) memcpy(made.vertices, s->vertices, 3 * (size_t)s->vertex_count * sizeof *made.vertices);
-    if (s->element_count > 0) memcpy(made.elements, s->elements, 4 * (size_t)s->element_count * sizeof *made.elements);
+    memcpy(made.vertices, s->vertices, 3 * (size_t)s->vertex_count * sizeof *made.vertices);
+    memcpy(made.elements, s->elements, 4 * (size_t)s->element_count * sizeof *made.elements);
     fem_mesh_destroy(mesh);
     *mesh = made;
 done:

@@ -8,7 +8,7 @@
 // Without arguments the program says how it is used and fails; asked for help or its version, it succeeds.
 static void test_help(void **state) {
     (void)state;
-    static const char *const commands[] = {"run", "check", "info", "convert", "modes", "evaluate", "decompose"};
+    static const char *const commands[] = {"run", "check", "info", "convert", "mesh", "modes", "evaluate", "decompose"};
     assert_int_equal(limber("%s", ""), 2);
     assert_says(result.err, "Usage: limber");
     assert_int_equal(limber("--help"), 0);
@@ -59,6 +59,12 @@ static void test_usage_mistakes(void **state) {
         {"evaluate x.veg -u sin:1 --quadrature 5", "--quadrature is \"5\", expected a whole number from 2 to 3"},
         {"info", "expected a file, or --machine alone"},
         {"convert a.veg", "something is missing"},
+        {"mesh a.obj --size 1", "-o MESH is missing"},
+        {"mesh a.veg -o b.veg --size 1", "is no surface"},
+        {"mesh a.obj -o b.obj --size 1", "would be a surface"},
+        {"mesh a.obj -o b.veg --size 0", "--size is 0, expected > 0"},
+        {"mesh a.obj -o b.veg --size 1 --method cubes", "expected stuffing or voxel"},
+        {"mesh a.obj -o b.veg --size 1 --method stuffing --hex", "--hex needs --method voxel"},
     };
     int count = sizeof mistakes / sizeof *mistakes;
     for (int i = 0; i < count; i++) {
@@ -329,6 +335,42 @@ static void test_modes(void **state) {
     assert_int_equal(limber("modes '%s' --count 400", path), 2);
 }
 
+// mesh: a cube filled both ways, with its report and embedding; faults, sizes and places that cannot be
+static void test_mesh(void **state) {
+    (void)state;
+    char obj[512], veg[512], interp[512];
+    snprintf(veg, sizeof veg, "%s", test_write("cube.veg", cube_t4));
+    snprintf(obj, sizeof obj, "%s", test_temporary("cube.obj.gz"));
+    snprintf(interp, sizeof interp, "%s", test_temporary("cube.interp"));
+    assert_int_equal(limber("convert '%s' '%s'", veg, obj), 0);
+    snprintf(veg, sizeof veg, "%s", test_temporary("filled.veg"));
+    assert_int_equal(limber("mesh '%s' -o '%s' --size 0.25 --hex --embed '%s' --json", obj, veg, interp), 0);
+    cJSON *json = parse_output();
+    assert_keys(json,
+                "file vertices elements element size volume min_dihedral max_dihedral components surface distance "
+                "crumbs hinged_parts pinches filled embedded_outside seconds remarks");
+    printf("cube of hexahedra: %g elements, volume %g\n", number(json, "elements"), number(json, "volume"));
+    assert_true(number(json, "elements") == 512 && fabs(number(json, "volume") - 8) < 1e-12);
+    cJSON_Delete(json);
+    assert_int_equal(access(interp, R_OK), 0);
+    assert_int_equal(limber("mesh '%s' -o '%s' --size 0.25", obj, veg), 0);
+    assert_says(result.out, "dihedral angles");
+    assert_int_equal(limber("info '%s'", veg), 0);
+    assert_int_equal(limber("mesh '%s' -o '%s'", obj, veg), 2);
+    assert_says(result.err, "makes about 1000 elements");
+    assert_int_equal(limber("mesh '%s' -o '%s' --size 1e-5", obj, veg), 2);
+    assert_says(result.err, "is too small: about");
+    assert_int_equal(limber("mesh '%s' -o '%s' --size 100", obj, veg), 2);
+    assert_says(result.err, "is too large");
+    assert_int_equal(limber("mesh '%s' -o '%s/no/such/folder.veg' --size 0.5", obj, veg), 1);
+    assert_string_equal(result.out, "");
+    assert_int_equal(limber("mesh no-such.obj -o '%s' --size 0.5", veg), 2);
+    const char *open = test_write("open.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nv 1 1 1\nf 1 3 2\nf 1 2 4\n"
+                                              "f 1 4 3\nf 2 5 4\nf 4 5 3\n");
+    assert_int_equal(limber("mesh '%s' -o '%s' --size 0.1", open, veg), 0);
+    assert_says(result.err, "not closed (3 open edges)");
+}
+
 // convert keeps what the format can hold and names what it cannot.
 static void test_convert(void **state) {
     (void)state;
@@ -542,8 +584,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_own_materials), cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_affinity),      cmocka_unit_test(test_modes),
         cmocka_unit_test(test_decompose),     cmocka_unit_test(test_convert),
-        cmocka_unit_test(test_json_is_valid), cmocka_unit_test(test_same_numbers),
-        cmocka_unit_test(test_static_scene),  cmocka_unit_test(test_interrupt),
+        cmocka_unit_test(test_mesh),          cmocka_unit_test(test_json_is_valid),
+        cmocka_unit_test(test_same_numbers),  cmocka_unit_test(test_static_scene),
+        cmocka_unit_test(test_interrupt),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
