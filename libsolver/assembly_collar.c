@@ -18,11 +18,6 @@ static int compare_ints(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static int place_of(int number, int count, const int *list) {
-    const int *found = bsearch(&number, list, (size_t)count, sizeof *list, compare_ints);
-    return found ? (int)(found - list) : -1;
-}
-
 // Root of the mean squared distance of an interface's vertices from its middle.
 static double radius_of(const assembly_work *w, int child) {
     const domain_points *points = &w->tree->interfaces;
@@ -114,7 +109,7 @@ static fem_status make_place(const assembly_work *w, int domain, const solver_pl
             items[place->count++] = v;
     if (place->count >= 3) return FEM_OK;
     for (int i = 0; i < from->count; i++) // a spring, or a child without further vertices
-        items[i] = place_of(part->vertices[from->vertices[i]], count, vertices);
+        items[i] = domain_place_of(part->vertices[from->vertices[i]], count, vertices);
     place->count = from->count;
     return FEM_OK;
 }
@@ -136,7 +131,7 @@ fem_status assembly_make_collar(const assembly_work *w, int domain, int place_co
         goto done;
     }
     for (int v = 0; v < part->mesh.vertex_count; v++)
-        collar.vertices[v] = place_of(part->vertices[v], collar.mesh.vertex_count, vertices);
+        collar.vertices[v] = domain_place_of(part->vertices[v], collar.mesh.vertex_count, vertices);
     for (int i = 0; i < place_count; i++) {
         collar.place_count++;
         FEM_TRY(make_place(w, domain, &places[i], i < part->child_count ? part->children[i] : -1, vertices,
