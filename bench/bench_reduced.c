@@ -124,10 +124,11 @@ static part_times measure_parts(const cubature_polynomial *polynomial, const dou
     cubature_batch *batch = NULL;
     bench_try(cubature_batch_create(&batch, polynomial));
     size_t  r = (size_t)forces.r, size = r * r, pairs = (size_t)cubature_pairs(forces.r);
-    double *memory = fem_calloc(2 * size + 3 * r + forces.work, sizeof *memory);
+    double *memory = fem_calloc(2 * size + 3 * r, sizeof *memory);
     double *many = fem_calloc(BATCH * (3 * r + 2 * pairs) + cubature_batch_work(batch), sizeof *many);
     parts   p = {.forces = &forces, .batch = batch, .r = forces.r, .blocks = cubature_blocks(BATCH)};
-    p.K = memory, p.H = p.K + size, p.q = p.H + size, p.f = p.q + r, p.x = p.f + r, p.work = p.x + r;
+    p.K = memory, p.H = p.K + size, p.q = p.H + size, p.f = p.q + r, p.x = p.f + r;
+    p.work = fem_calloc(forces.work, sizeof *p.work); // by itself: its vectors must not cross lines of the cache
     p.qs = many, p.fs = p.qs + BATCH * r, p.xs = p.fs + BATCH * r, p.Ks = p.xs + BATCH * r;
     p.Hs = p.Ks + BATCH * pairs, p.b_work = p.Hs + BATCH * pairs;
     p.bad = fem_calloc((size_t)p.blocks, 1);
@@ -142,7 +143,7 @@ static part_times measure_parts(const cubature_polynomial *polynomial, const dou
     t.solve = microseconds(&p, run_solves, often);
     t.batch_both = microseconds(&p, run_batch_forces, seldom) / BATCH;
     t.batch_solve = microseconds(&p, run_batch_solves, seldom) / BATCH;
-    fem_free(memory), fem_free(many), fem_free(p.bad);
+    fem_free(memory), fem_free(many), fem_free(p.work), fem_free(p.bad);
     cubature_batch_destroy(batch);
     return t;
 }
