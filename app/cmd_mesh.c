@@ -7,7 +7,7 @@
 typedef struct meshing {
     const char        *in, *out, *embed;
     fem_mesher_options options;
-    bool               as_json, quiet;
+    bool               as_json;
     bool               writing; // a failure now is one of the output
     int                exit_code;
 } meshing;
@@ -165,7 +165,7 @@ static int run(int argc, char **argv) {
 
 const app_command command_mesh = {
     .name = "mesh",
-    .summary = "fill a surface with tetrahedra or cubes",
+    .summary = "Fill a surface with tetrahedra or cubes",
     .usage = "SURFACE -o MESH --size H [OPTIONS]",
     .example = "limber mesh bunny.obj -o bunny.veg --size 0.05",
     .run = run,

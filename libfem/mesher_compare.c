@@ -158,7 +158,7 @@ static fem_status count_pinches(const fem_mesh *mesh, int triangle_count, const 
 
 // ---- distances -------------------------------------------------------------------------------------------------
 
-enum { BATCH = 64, MOST_CUTS = 4096 };
+enum { BATCH = 64, MOST_CUTS = 4096, MOST_SAMPLES = 20000000 };
 
 typedef struct comparison {
     const fem_surface_tree *to;
@@ -167,42 +167,72 @@ typedef struct comparison {
     const double           *vertices;
     int                     vertex_count;
     int                    *owner;       // per vertex: the triangle that samples it
-    double                  size, limit; // of samples, and of what is lost
+    double                  spacing;     // of samples: the size, unless those would be too many
+    double                  size, limit; // of elements, and of what is lost
     double                 *furthest;    // per triangle: distance of its worst sample
     double                 *sum, *lost;  // distance times area, and area beyond the limit and outside
     double                 *lost_most;   // distance of the worst sample of those, or -1
     double (*place)[3];                  // and where that is
 } comparison;
 
-// Samples a triangle at its corners and at the centres of m^2 equal parts, m such that they are no longer than the
-// size.
-static void sample_triangle(comparison *c, size_t t) {
+// A triangle as an origin, its longest edge, another edge from there, and into how many parts they are cut: so that a
+// needle is not cut across as often as along.
+typedef struct cut_triangle {
+    const double *origin;
+    double        along[3], aside[3], area;
+    int           m, k;
+} cut_triangle;
+
+static cut_triangle cut_for_samples(const comparison *c, size_t t) {
     const double *x[3];
-    double        longest = 0, a[3], b[3], n[3], p[3];
-    for (size_t k = 0; k < 3; k++) x[k] = c->vertices + 3 * (size_t)c->triangles[3 * t + k];
-    for (int k = 0; k < 3; k++) longest = fmax(longest, vec3_distance(x[k], x[(k + 1) % 3]));
-    vec3_sub(a, x[1], x[0]), vec3_sub(b, x[2], x[0]);
-    vec3_cross(n, a, b);
-    int    m = (int)fmax(1, fmin(MOST_CUTS, ceil(longest / c->size)));
-    double area = vec3_norm(n) / 2 / ((double)m * m);
+    double        longest = -1, n[3];
+    int           first = 0;
+    cut_triangle  cut;
+    for (size_t i = 0; i < 3; i++) x[i] = c->vertices + 3 * (size_t)c->triangles[3 * t + i];
+    for (int i = 0; i < 3; i++) {
+        double length = vec3_distance(x[i], x[(i + 1) % 3]);
+        if (length > longest) longest = length, first = i;
+    }
+    cut.origin = x[first];
+    vec3_sub(cut.along, x[(first + 1) % 3], x[first]), vec3_sub(cut.aside, x[(first + 2) % 3], x[first]);
+    vec3_cross(n, cut.along, cut.aside);
+    cut.area = vec3_norm(n) / 2;
+    cut.m = (int)fmax(1, fmin(MOST_CUTS, ceil(longest / c->spacing)));
+    cut.k = (int)fmax(1, fmin(MOST_CUTS, ceil(2 * cut.area / longest / c->spacing)));
+    return cut;
+}
+
+// Sample i of m k: the middles of the parts of a parallelogram, of which the triangle is half; the other half is folded
+// onto it. A triangle that is not cut is sampled in its middle.
+static void place_sample(const cut_triangle *cut, int i, double p[3]) {
+    double u = (i % cut->m + 0.5) / cut->m, v = (i / cut->m + 0.5) / cut->k;
+    if (u + v > 1) u = 1 - u, v = 1 - v;
+    if (cut->m * cut->k == 1) u = v = 1.0 / 3;
+    for (int a = 0; a < 3; a++) p[a] = cut->origin[a] + u * cut->along[a] + v * cut->aside[a];
+}
+
+static void take_sample(comparison *c, size_t t, const double p[3], double area) {
+    double distance = sqrt(fem_surface_distance(c->to, p));
+    c->furthest[t] = fmax(c->furthest[t], distance);
+    c->sum[t] += area * distance;
+    // deep inside lies what other parts of the surface cover: nothing is lost there
+    if (distance <= c->limit || fem_surface_winding(c->to, p) > 0.5) return;
+    c->lost[t] += area;
+    if (distance > c->lost_most[t]) c->lost_most[t] = distance, memcpy(c->place[t], p, 3 * sizeof *p);
+}
+
+// Its corners, each for one of the triangles around, and the parts.
+static void sample_triangle(comparison *c, size_t t) {
+    cut_triangle cut = cut_for_samples(c, t);
+    double       p[3];
     c->furthest[t] = c->lost_most[t] = -1;
-    for (int i = -3; i < m * m; i++) {
-        if (i < 0 && c->owner[c->triangles[3 * t + (size_t)(i + 3)]] != (int)t) continue;
-        if (i < 0) {
-            memcpy(p, x[i + 3], sizeof p);
-        } else { // row i / m ... of parts that point up or down
-            int    row = (int)sqrt((double)i), column = i - row * row;
-            double u = (m - row - 1 + (column % 2 ? 2.0 / 3 : 1.0 / 3)) / m;
-            double v = ((column / 2) + (column % 2 ? 2.0 / 3 : 1.0 / 3)) / m;
-            for (int k = 0; k < 3; k++) p[k] = x[0][k] + u * a[k] + v * b[k];
-        }
-        double distance = sqrt(fem_surface_distance(c->to, p));
-        c->furthest[t] = fmax(c->furthest[t], distance);
-        if (i >= 0) c->sum[t] += area * distance;
-        // deep inside lies what other parts of the surface cover: nothing is lost there
-        if (distance <= c->limit || fem_surface_winding(c->to, p) > 0.5) continue;
-        c->lost[t] += i >= 0 ? area : 0;
-        if (distance > c->lost_most[t]) c->lost_most[t] = distance, memcpy(c->place[t], p, sizeof p);
+    for (size_t k = 0; k < 3; k++) {
+        int v = c->triangles[3 * t + k];
+        if (c->owner[v] == (int)t) take_sample(c, t, c->vertices + 3 * (size_t)v, 0);
+    }
+    for (int i = 0; i < cut.m * cut.k; i++) {
+        place_sample(&cut, i, p);
+        take_sample(c, t, p, cut.area / ((double)cut.m * cut.k));
     }
 }
 
@@ -223,6 +253,13 @@ static fem_status compare_to(comparison *c) {
     if (!c->furthest || !c->place || !c->sum || !c->lost || !c->lost_most || !c->owner)
         return fem_fail(FEM_NO_MEMORY, "no memory to compare %zu triangles", n);
     for (size_t i = 0; i < 3 * n; i++) c->owner[c->triangles[i]] = (int)(i / 3);
+    double samples = 0;
+    c->spacing = c->size;
+    for (size_t t = 0; t < n; t++) {
+        cut_triangle cut = cut_for_samples(c, t);
+        samples += (double)cut.m * cut.k;
+    }
+    c->spacing *= fmax(1, samples / MOST_SAMPLES);
     fem_parallel_for((c->triangle_count + BATCH - 1) / BATCH, sample_batch, c);
     return FEM_OK;
 }
