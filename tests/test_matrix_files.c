@@ -166,6 +166,17 @@ static void test_read(void **state) {
         assert_true(rows == 3 && columns == 2);
         assert_memory_equal(A, B, sizeof A);
         fem_free(B);
+        int failures = 0;
+        for (long allowed = 0;; allowed++, failures++) {
+            fem_memory_fail_after(allowed);
+            fem_status status = fem_matrix_read(path, &rows, &columns, &B);
+            fem_memory_fail_after(-1);
+            if (status == FEM_OK) break;
+            assert_int_equal(status, FEM_NO_MEMORY);
+        }
+        printf("%d allocations failed\n", failures);
+        assert_true(failures >= 2);
+        fem_free(B);
     }
     assert_ok(fem_matrix_read(write_npy("{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }\n", A, sizeof A),
                               &rows, &columns, &B));

@@ -272,6 +272,24 @@ static void test_hinges(void **state) {
                     free_problem(&p);
                 }
     printf("  %s\n", fem_message());
+
+    // also while memory runs out: either that is said, or the hinges
+    sample      p;
+    modes_basis basis = {0};
+    int         refused = 0;
+    make_chain(&p, 5, 2);
+    modes_problem problem = view(&p);
+    for (long allowed = 0;; allowed++, refused++) {
+        fem_memory_fail_after(allowed);
+        fem_status status = modes_by(&problem, MODES_KRYLOV, MODES_INVERSE_FACTOR, &basis);
+        fem_memory_fail_after(-1);
+        assert_null(basis.U);
+        if (status == FEM_BAD_INPUT) break;
+        assert_true(status == FEM_NO_MEMORY || status == FEM_INDEFINITE);
+    }
+    printf("  %d allocations refused one after the other\n", refused);
+    assert_true(refused > 10);
+    free_problem(&p);
 }
 
 // vertices without element are refused unless they are held, and so are bodies in very many loose pieces

@@ -112,6 +112,17 @@ static void read_list(void) {
     fem_free(items);
 }
 
+static void read_matrix(void) {
+    int     rows = 0, columns = 0;
+    double *A = NULL;
+    if (fem_matrix_read(path, &rows, &columns, &A) == FEM_OK) {
+        insist(rows > 0 && columns > 0, "a matrix without entries");
+        for (size_t i = 0; i < (size_t)rows * (size_t)columns; i++)
+            insist(A[i] - A[i] == 0, "an entry that is not finite");
+    }
+    fem_free(A);
+}
+
 // ---- scenes ----------------------------------------------------------------------------------------------------
 
 // Large bodies are allowed and take long to make: where one is generated, numbers have two digits at most.
@@ -222,6 +233,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         is(".fill")                 ? fill_surface()
         : is(".glb")                ? read_model()
         : is(".bou")                ? read_list()
+        : is(".npy") || is(".mtx")  ? read_matrix()
         : fem_path_is_surface(path) ? read_surface()
                                     : read_mesh();
     }
