@@ -1,7 +1,7 @@
 // P2 Table 1: the cost of linear modes (a), of their derivatives (b) and of condensing (c) after stitching, against
 // making them from scratch; accuracy of the three forms against the modes from scratch; locking (P2 Fig. 1 b, 7);
-// speed-up against the number of stitches (P2 Fig. 5). One thread, processor time. "From scratch" factorises the stitched
-// matrix; the update holds the factor, the modes and the right-hand sides of the body before.
+// speed-up against the number of stitches (P2 Fig. 5). One thread, processor time. "From scratch" factorises the
+// stitched matrix; the update holds the factor, the modes and the right-hand sides of the body before.
 #include "bench/plot.h"
 #include "bench/stitch_case.h"
 
@@ -76,8 +76,7 @@ static figures measure_form(before *b, const stitch_model *m, const scratch *s, 
     figures              f = {.seconds = INFINITY, .share = 1};
     options.form = form, options.count = LINEAR;
     for (int run = 0; run < 2; run++) { // the whole update: stitches are added, nothing of them is at hand
-        if (modes_stitched_count(b->stitched) > 0)
-            bench_try(modes_stitched_remove(b->stitched, m->count, m->stitches));
+        if (modes_stitched_count(b->stitched) > 0) bench_try(modes_stitched_remove(b->stitched, m->count, m->stitches));
         double begun = now();
         bench_try(modes_stitched_add(b->stitched, m->count, m->stitches));
         bench_try(modes_stitched_modes(b->stitched, &b->basis, &options, basis, NULL));
@@ -165,9 +164,10 @@ static void print_locking(before *b, const stitch_model *m, const modes_basis *f
     double full = dense_dot(n, f, x);
     options.count = LINEAR, options.rigid_out = true;
     bench_try(modes_stitched_modes(b->stitched, &b->basis, &options, &without, NULL));
-    printf("   gives to sideways gravity, of full FEM: old subspace %.4f, new subspace %.4f, without rigid motions %.4f\n",
-           compliance(b->stitched, &b->basis, f) / full, compliance(b->stitched, fresh, f) / full,
-           compliance(b->stitched, &without, f) / full);
+    printf(
+        "   gives to sideways gravity, of full FEM: old subspace %.4f, new subspace %.4f, without rigid motions %.4f\n",
+        compliance(b->stitched, &b->basis, f) / full, compliance(b->stitched, fresh, f) / full,
+        compliance(b->stitched, &without, f) / full);
     modes_basis_destroy(&without);
     fem_free(e);
 }
@@ -188,7 +188,8 @@ static void run_model(stitch_model *m) {
            m->body.mesh.element_count / 1e3, m->count, m->paper_size[0], m->paper_size[1], m->paper_size[2]);
     for (modes_stitch_form f = 0; f < 3; f++) {
         form[f] = measure_form(&b, m, &s, f, &basis);
-        printf("   (a) %-10s scratch %.3f s, ours %.3f s: %5.1fx (P2 %.1fx); 20 frequencies within %.3g %%, coverage above %.5f\n",
+        printf("   (a) %-10s scratch %.3f s, ours %.3f s: %5.1fx (P2 %.1fx); 20 frequencies within %.3g %%, coverage "
+               "above %.5f\n",
                modes_stitch_form_name(f), s.seconds, form[f].seconds, s.seconds / form[f].seconds, m->paper[0],
                100 * form[f].error, form[f].share);
     }
@@ -197,8 +198,9 @@ static void run_model(stitch_model *m) {
     modes_hybrid_report  report;
     hybrid.kept = m->derivatives - 21;
     double begun = now();
-    bench_try(modes_stitched_derivatives(b.stitched, m->body.body, &basis, &b.rights, &b.basis, &hybrid, &pool, &omega2, &report));
-    double ours = now() - begun, theirs = derive_from_scratch(m, &s, &scratch_pool);
+    bench_try(modes_stitched_derivatives(b.stitched, m->body.body, &basis, &b.rights, &b.basis, &hybrid, &pool, &omega2,
+                                         &report));
+    double                ours = now() - begun, theirs = derive_from_scratch(m, &s, &scratch_pool);
     modes_stitched_report solves;
     bench_try(modes_stitched_get_report(b.stitched, &solves));
     printf("   (b) %d derivatives: scratch %.3f s, ours %.3f s: %5.1fx (P2 %.1fx); residual %.1g\n", m->derivatives,
@@ -208,7 +210,8 @@ static void run_model(stitch_model *m) {
     double covered[MOST_COLUMNS], least = 1;
     bench_try(modes_coverage(&m->body.problem, kept[1].r, kept[1].U, 40, kept[0].U, covered));
     for (int j = 0; j < 40; j++) least = fmin(least, covered[j]);
-    printf("   (c) %d candidates: SVD %.3f s, mass-PCA %.3f s, randomized %.3f s: %5.1fx and %.1fx (P2 %.1fx); 40 leading columns covered to %.6f\n",
+    printf("   (c) %d candidates: SVD %.3f s, mass-PCA %.3f s, randomized %.3f s: %5.1fx and %.1fx (P2 %.1fx); 40 "
+           "leading columns covered to %.6f\n",
            pool.count, svd, pca, random, svd / random, pca / random, m->paper[2], least);
     fflush(stdout);
     fem_free(omega2);

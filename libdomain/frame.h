@@ -69,10 +69,10 @@ void       domain_interface_destroy(domain_interface *interface); // leaves it e
 
 // How the child pulls: six patterns of forces on the points, G (3 points x 6, column-major), with the resultant forces
 // (0 .. 2) and moments about the weighted centroid (3 .. 5) of the unit wrenches. Between an interface that deforms and
-// a child that is rigid there, the work done by the child's pull is right when its frame moves by G^T u: deformations of
-// the interface that the child's pull does no work on do not move the child. So what the affine fit leaves of the motion
-// of the points, u - fit(u), moves the frame by G^T (u - fit(u)). Finite rotations of flat interfaces stay exact up to
-// the thickness of the interface.
+// a child that is rigid there, the work done by the child's pull is right when its frame moves by G^T u: deformations
+// of the interface that the child's pull does no work on do not move the child. So what the affine fit leaves of the
+// motion of the points, u - fit(u), moves the frame by G^T (u - fit(u)). Finite rotations of flat interfaces stay exact
+// up to the thickness of the interface.
 fem_status domain_interface_set_pull(domain_interface *interface, int count, const double *points, const double *rows,
                                      const double *G);
 // The forces on the points that do the work of unit wrenches on the frame at rest: 3 points x 6, column-major. They are

@@ -90,10 +90,10 @@ static fem_status add_children(const assembly_work *w, int domain, const double 
     const domain_part *part = &w->parts[domain];
     double            *points = NULL, *forces = NULL;
     for (int i = 0; i < part->child_count; i++) {
-        int           from = part->child_points.start[i];
-        size_t        count = (size_t)(part->child_points.start[i + 1] - from);
-        const int    *vertices = part->child_points.vertices + from;
-        double        wrench[6];
+        int        from = part->child_points.start[i];
+        size_t     count = (size_t)(part->child_points.start[i + 1] - from);
+        const int *vertices = part->child_points.vertices + from;
+        double     wrench[6];
         fem_free(points), fem_free(forces);
         points = fem_alloc(3 * count, sizeof *points), forces = fem_alloc(18 * count, sizeof *forces);
         if (!points || !forces) {

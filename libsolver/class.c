@@ -181,7 +181,8 @@ static fem_status make_stored(solver_class *c, const fem_sparse *K, const fem_sp
     begun = fem_seconds();
     if (o->forces == SOLVER_FORCES_POLYNOMIAL) {
         cubature_polynomial_options options = cubature_polynomial_default_options();
-        FEM_TRY(cubature_polynomial_create(&c->polynomial, c->wide ? c->wide : c->body, c->basis.r, c->basis.U, &options, progress));
+        FEM_TRY(cubature_polynomial_create(&c->polynomial, c->wide ? c->wide : c->body, c->basis.r, c->basis.U,
+                                           &options, progress));
     }
     c->seconds_forces = fem_seconds() - begun;
 done:
@@ -319,7 +320,7 @@ static fem_status fill(solver_class *c, int place_count, const solver_place *pla
     if (o->modes > 0) {
         if (c->around.element_count > 0) FEM_TRY(fem_body_create(&c->wide, &c->around, &body));
         const fem_body *elastic = c->wide ? c->wide : c->body;
-        fem_hash key = store ? class_key(c, place_count, places, o) : (fem_hash){0};
+        fem_hash        key = store ? class_key(c, place_count, places, o) : (fem_hash){0};
         zero = fem_calloc((size_t)c->basis.n, sizeof *zero);
         if (!zero) {
             status = fem_fail(FEM_NO_MEMORY, "no memory for %d degrees of freedom", c->basis.n);
@@ -343,8 +344,8 @@ done:
     return status;
 }
 
-fem_status solver_class_create(solver_class **class, const char *name, fem_mesh *mesh, fem_mesh *around, int fixed_count,
-                               const int *fixed, int place_count, const solver_place *places,
+fem_status solver_class_create(solver_class **class, const char *name, fem_mesh *mesh, fem_mesh *around,
+                               int fixed_count, const int *fixed, int place_count, const solver_place *places,
                                const solver_class_options *options, const solver_class_store *store,
                                const fem_progress *progress) {
     fem_status    status = FEM_OK;

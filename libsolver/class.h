@@ -74,11 +74,11 @@ typedef struct solver_class_store {
     void *context;
 } solver_class_store;
 
-// The mesh is taken over, and `around` (domain_part_surround; NULL or empty: none), whose elements make the forces while
-// those of the mesh make the inertia. `fixed` are vertices; none: a free piece, whose modes hold no rigid motion. FEM_BAD_INPUT
-// when there are more modes than the piece has, or when its supports leave rigid motions.
-fem_status solver_class_create(solver_class **class, const char *name, fem_mesh *mesh, fem_mesh *around, int fixed_count,
-                               const int *fixed, int place_count, const solver_place *places,
+// The mesh is taken over, and `around` (domain_part_surround; NULL or empty: none), whose elements make the forces
+// while those of the mesh make the inertia. `fixed` are vertices; none: a free piece, whose modes hold no rigid motion.
+// FEM_BAD_INPUT when there are more modes than the piece has, or when its supports leave rigid motions.
+fem_status solver_class_create(solver_class **class, const char *name, fem_mesh *mesh, fem_mesh *around,
+                               int fixed_count, const int *fixed, int place_count, const solver_place *places,
                                const solver_class_options *options, const solver_class_store *store,
                                const fem_progress *progress);
 void       solver_class_destroy(solver_class *class);
