@@ -1,5 +1,5 @@
 // Parts of a mesh as meshes of their own.
-#include "libdomain/decompose.h"
+#include "libdomain/decompose_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static fem_status keep_sets(fem_mesh *part, int set_count, const fem_set *sets, 
     return FEM_OK;
 }
 
-static fem_status copy_regions(fem_mesh *part, const fem_mesh *mesh) {
+fem_status domain_copy_regions(fem_mesh *part, const fem_mesh *mesh) {
     fem_material *materials = fem_copy(mesh->materials, (size_t)mesh->material_count, sizeof *materials);
     fem_region   *regions = fem_calloc((size_t)mesh->region_count, sizeof *regions);
     bool          complete = materials && regions;
@@ -77,7 +77,7 @@ fem_status domain_submesh(fem_mesh *out, int **vertices_out, const fem_mesh *mes
     }
     int count = collect_vertices(mesh, element_count, elements, vertices);
     FEM_TRY(fem_mesh_allocate(&part, mesh->type, count, element_count));
-    FEM_TRY(copy_regions(&part, mesh));
+    FEM_TRY(domain_copy_regions(&part, mesh));
     part.file_base = mesh->file_base;
     for (int v = 0; v < count; v++)
         memcpy(part.vertices + 3 * (size_t)v, mesh->vertices + 3 * (size_t)vertices[v], 3 * sizeof *part.vertices);

@@ -23,6 +23,7 @@ typedef struct modes_interface {
     int           count;
     const int    *vertices;
     const double *areas; // per point, > 0; NULL = alike
+    const double *wrenches; // 3 points x 6: how unit wrenches are spread over the points; NULL = by the areas
     double        mass;  // of all that hangs on it (its subtree), kg: its weight when there are more than asked for
     double        lever; // from here to the centre of that mass, m: weighs moments; 0 = the interface's own radius
 } modes_interface;

@@ -31,7 +31,7 @@ static fem_hash add_int(fem_hash hash, int value) { return fem_hash_add(hash, &v
 static fem_hash add_double(fem_hash hash, double value) { return fem_hash_add(hash, &value, sizeof value); }
 
 static fem_hash class_key(const solver_class *c, int place_count, const solver_place *places,
-                          const solver_collar *collar, const solver_class_options *o) {
+                          const solver_class_options *o) {
     const modes_recipe *recipe = &o->recipe;
     const int           numbers[] = {o->modes,
                                      o->forces,
@@ -49,17 +49,16 @@ static fem_hash class_key(const solver_class *c, int place_count, const solver_p
                                      recipe->krylov.orthogonalise.method};
     fem_hash            hash = fem_hash_add(fem_mesh_hash(&c->mesh), numbers, sizeof numbers);
     hash = add_double(hash, recipe->energy);
+    fem_hash around = c->wide ? fem_mesh_hash(&c->around) : (fem_hash){0};
+    hash = fem_hash_add(hash, &around, sizeof around);
     hash = fem_hash_add(hash, c->fixed, c->fixed ? 3 * (size_t)c->mesh.vertex_count : 0);
     for (int i = 0; i < place_count; i++) {
         const solver_place *place = &places[i];
         hash = fem_hash_add(hash, place->vertices, (size_t)place->count * sizeof *place->vertices);
         hash = fem_hash_add(hash, place->weights, place->weights ? (size_t)place->count * sizeof(double) : 0);
+        hash = fem_hash_add(hash, place->pull, place->pull ? 18 * (size_t)place->count * sizeof(double) : 0);
         hash = add_double(hash, place->mass);
         hash = add_double(hash, place->lever);
-    }
-    if (collar) {
-        fem_hash around = fem_mesh_hash(&collar->mesh);
-        hash = fem_hash_add(hash, &around, sizeof around);
     }
     return add_int(hash, place_count);
 }
@@ -77,19 +76,19 @@ static int choose_linear(int count, int places) {
     return wanted < most ? wanted : most;
 }
 
-static bool all_held(const unsigned char *fixed, const solver_place *place) {
+static bool all_held(const solver_class *c, const solver_place *place) {
     for (int i = 0; i < place->count; i++)
-        if (!fixed || !fixed[3 * (size_t)place->vertices[i]]) return false;
+        if (!c->fixed || !c->fixed[3 * (size_t)place->vertices[i]]) return false;
     return true;
 }
 
 // Places that wrenches can move the piece at.
-static int gather_wrenches(const unsigned char *fixed, int place_count, const solver_place *places,
+static int gather_wrenches(const solver_class *c, int place_count, const solver_place *places,
                            modes_interface *wrenches) {
     int count = 0;
     for (int i = 0; i < place_count; i++) {
         const solver_place *place = &places[i];
-        if (all_held(fixed, place)) continue;
+        if (all_held(c, place)) continue;
         wrenches[count++] = (modes_interface){.count = place->count,
                                               .vertices = place->vertices,
                                               .areas = place->weights,
@@ -99,31 +98,65 @@ static int gather_wrenches(const unsigned char *fixed, int place_count, const so
     return count;
 }
 
-static fem_status build_basis(const modes_problem *problem, const fem_body *body, modes_recipe *recipe,
-                              const fem_progress *progress, modes_basis *basis) {
+// The wrenches of interfaces act as their frames feel them. Allocated: 18 numbers per point, interface after interface.
+static fem_status spread_wrenches(const solver_class *c, int place_count, const solver_place *places,
+                                  modes_interface *wrenches, double **spread) {
+    fem_status status = FEM_OK;
+    size_t     points = 0, at = 0, most = 0;
+    int        count = 0;
+    for (int i = 0; i < place_count; i++) {
+        points += (size_t)places[i].count;
+        if ((size_t)places[i].count > most) most = (size_t)places[i].count;
+    }
+    double *X = fem_alloc(3 * most, sizeof *X);
+    *spread = fem_alloc(18 * points, sizeof **spread);
+    if (!X || !*spread) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %zu points of interfaces", points);
+        goto done;
+    }
+    for (int i = 0; i < place_count; i++) {
+        const solver_place *place = &places[i];
+        if (all_held(c, place)) continue;
+        modes_interface *wrench = &wrenches[count++];
+        if (!place->child) continue;
+        for (size_t k = 0; k < (size_t)place->count; k++)
+            memcpy(X + 3 * k, c->mesh.vertices + 3 * (size_t)place->vertices[k], 3 * sizeof *X);
+        FEM_TRY(domain_interface_wrenches(place->count, X, place->weights, place->pull, *spread + at));
+        wrench->wrenches = *spread + at;
+        at += 18 * (size_t)place->count;
+    }
+done:
+    fem_free(X);
+    return status;
+}
+
+static fem_status build_basis(solver_class *c, const modes_problem *problem, modes_recipe *recipe,
+                              const fem_progress *progress) {
     modes_recipe_report report = {0};
-    fem_status          status = modes_build(problem, body, recipe, NULL, progress, basis, &report);
+    const fem_body     *body = c->wide ? c->wide : c->body;
+    fem_status          status = modes_build(problem, body, recipe, NULL, progress, &c->basis, &report);
     if (status == FEM_BAD_INPUT && recipe->method == MODES_KRYLOV && recipe->krylov.seeds == 0) {
         // a small or very symmetric piece, whose own seeds lead nowhere: random fields reach everything
-        recipe->krylov.seeds = MODES_SEED_RANDOM | (problem->fixed ? MODES_SEED_RIGID : MODES_SEED_QUADRATIC);
-        status = modes_build(problem, body, recipe, NULL, progress, basis, &report);
+        bool held = c->fixed != NULL;
+        recipe->krylov.seeds = MODES_SEED_RANDOM | (held ? MODES_SEED_RIGID : MODES_SEED_QUADRATIC);
+        status = modes_build(problem, body, recipe, NULL, progress, &c->basis, &report);
     }
-    if (status == FEM_OK && problem->fixed && report.rigid > 0)
+    if (status == FEM_OK && c->fixed && report.rigid > 0)
         status = fem_fail(FEM_BAD_INPUT,
                           "what is fixed leaves %d rigid motions; three vertices that do not lie on a line hold a body",
                           report.rigid);
     return status;
 }
 
-static fem_status make_basis(const modes_problem *problem, const fem_body *body, int place_count,
-                             const solver_place *places, const solver_class_options *o, const fem_progress *progress,
-                             modes_basis *basis) {
+static fem_status make_basis(solver_class *c, const modes_problem *problem, int place_count, const solver_place *places,
+                             const solver_class_options *o, const fem_progress *progress) {
     fem_status       status = FEM_OK;
     modes_recipe     recipe = o->recipe;
     modes_interface *wrenches = fem_alloc((size_t)place_count, sizeof *wrenches);
+    double          *spread = NULL;
     if (!wrenches) return fem_fail(FEM_NO_MEMORY, "no memory for %d interfaces", place_count);
-    bool used = o->wrenches && recipe.method == MODES_KRYLOV;
-    int  count = used ? gather_wrenches(problem->fixed, place_count, places, wrenches) : 0;
+    int count = o->wrenches && recipe.method == MODES_KRYLOV ? gather_wrenches(c, place_count, places, wrenches) : 0;
+    if (count > 0) FEM_TRY(spread_wrenches(c, place_count, places, wrenches, &spread));
     recipe.count = o->modes;
     if (!nonlinear(o->forces)) recipe.derivatives = 0;
     if (recipe.linear == 0) recipe.linear = choose_linear(o->modes, count);
@@ -132,131 +165,23 @@ static fem_status make_basis(const modes_problem *problem, const fem_body *body,
     recipe.krylov.interface_count = count;
     recipe.krylov.interfaces = wrenches;
     recipe.krylov.interface_seeds = count > 0 && linear > 1 ? linear - (linear < 12 ? linear / 2 : 6) : 0;
-    FEM_TRY(build_basis(problem, body, &recipe, progress, basis));
+    FEM_TRY(build_basis(c, problem, &recipe, progress));
 done:
-    fem_free(wrenches);
+    fem_free(wrenches), fem_free(spread);
     return status;
 }
-
-// ---- the collar ----------------------------------------------------------------------------------------------------
-
-void solver_collar_destroy(solver_collar *collar) {
-    for (int i = 0; i < collar->place_count; i++) {
-        fem_free((int *)collar->places[i].vertices);
-        fem_free((double *)collar->places[i].weights);
-    }
-    fem_free(collar->places);
-    fem_free(collar->vertices);
-    fem_mesh_destroy(&collar->mesh);
-    *collar = (solver_collar){0};
-}
-
-// X <- X - R R^T M X: without the rigid motions of the piece, which those of the piece with its collar are not
-static fem_status remove_rigid(const modes_problem *problem, int columns, double *X) {
-    fem_status status = FEM_OK;
-    int        n = 3 * problem->mesh->vertex_count, rigid = 0;
-    double    *R = NULL, *Mx = fem_alloc((size_t)n, sizeof *Mx), *c = NULL;
-    FEM_TRY(modes_rigid(problem, &R, &rigid));
-    c = fem_alloc((size_t)rigid, sizeof *c);
-    if (!Mx || !c) {
-        status = fem_fail(FEM_NO_MEMORY, "no memory for %d modes", columns);
-        goto done;
-    }
-    for (int j = 0; j < columns; j++) {
-        double *x = X + (size_t)j * (size_t)n;
-        fem_sparse_multiply(problem->M, 1, x, Mx);
-        dense_gemv_t_set(n, rigid, 1, R, Mx, c);
-        dense_gemv_add(n, rigid, -1, R, c, x);
-    }
-done:
-    fem_free(R), fem_free(Mx), fem_free(c);
-    return status;
-}
-
-// The rows of a basis of the piece with its collar that belong to the piece, made orthonormal again.
-static fem_status restrict_basis(const modes_problem *problem, const solver_collar *collar, const modes_basis *wide,
-                                 modes_basis *basis) {
-    fem_status                  status = FEM_OK;
-    modes_basis                 own = {0};
-    int                         n = 3 * problem->mesh->vertex_count, rank = 0;
-    double                     *Kx = fem_alloc((size_t)n, sizeof *Kx);
-    modes_orthogonalise_options options = modes_orthogonalise_default_options();
-    FEM_TRY(modes_basis_allocate(&own, n, wide->r));
-    if (!Kx) {
-        status = fem_fail(FEM_NO_MEMORY, "no memory for %d modes", wide->r);
-        goto done;
-    }
-    for (size_t l = 0; l < (size_t)wide->r; l++)
-        for (size_t i = 0; i < (size_t)n; i++)
-            own.U[(size_t)n * l + i] = wide->U[(size_t)wide->n * l + 3 * (size_t)collar->vertices[i / 3] + i % 3];
-    if (!problem->fixed) FEM_TRY(remove_rigid(problem, wide->r, own.U));
-    FEM_TRY(modes_orthogonalise(problem, &options, wide->r, own.U, &rank, NULL));
-    own.r = rank;
-    for (int l = 0; l < rank; l++) {
-        const double *x = own.U + (size_t)n * (size_t)l;
-        fem_sparse_multiply(problem->K, 1, x, Kx);
-        own.omega2[l] = dense_dot(n, x, Kx);
-    }
-    *basis = own;
-    own = (modes_basis){0};
-done:
-    fem_free(Kx);
-    modes_basis_destroy(&own);
-    return status;
-}
-
-// Basis of the piece with its collar: where the piece is held, its collar is not.
-static fem_status make_wide_basis(solver_class *c, const modes_problem *problem, const solver_collar *collar,
-                                  const solver_class_options *o, const fem_progress *progress) {
-    fem_status       status = FEM_OK;
-    fem_body        *body = NULL;
-    fem_sparse       K = {0}, M = {0};
-    modes_basis      wide = {0};
-    size_t           n = 3 * (size_t)collar->mesh.vertex_count;
-    double          *zero = fem_calloc(n, sizeof *zero);
-    unsigned char   *fixed = fem_calloc(n, 1);
-    fem_body_options options = fem_body_default_options();
-    options.quadrature = o->quadrature;
-    if (!zero || !fixed) {
-        status = fem_fail(FEM_NO_MEMORY, "no memory for %zu degrees of freedom", n);
-        goto done;
-    }
-    for (int v = 0; c->fixed && v < c->mesh.vertex_count; v++)
-        memcpy(fixed + 3 * (size_t)collar->vertices[v], c->fixed + 3 * (size_t)v, 3);
-    FEM_TRY(fem_body_create(&body, &collar->mesh, &options));
-    FEM_TRY(fem_body_matrix(body, &K));
-    FEM_TRY(fem_body_matrix(body, &M));
-    fem_body_evaluate(body, zero, NULL, NULL, &K);
-    fem_body_mass(body, o->mass, &M);
-    modes_problem with = {.mesh = &collar->mesh, .K = &K, .M = &M, .fixed = c->fixed ? fixed : NULL};
-    FEM_TRY(make_basis(&with, body, collar->place_count, collar->places, o, progress, &wide));
-    FEM_TRY(restrict_basis(problem, collar, &wide, &c->basis));
-done:
-    modes_basis_destroy(&wide);
-    fem_sparse_destroy(&K);
-    fem_sparse_destroy(&M);
-    fem_body_destroy(body);
-    fem_free(zero), fem_free(fixed);
-    return status;
-}
-
-// ---- stored --------------------------------------------------------------------------------------------------------
 
 static fem_status make_stored(solver_class *c, const fem_sparse *K, const fem_sparse *M, int place_count,
-                              const solver_place *places, const solver_collar *collar, const solver_class_options *o,
-                              const fem_progress *progress) {
+                              const solver_place *places, const solver_class_options *o, const fem_progress *progress) {
     fem_status    status = FEM_OK;
-    modes_problem problem = {.mesh = &c->mesh, .K = K, .M = M, .fixed = c->fixed};
+    modes_problem problem = {.mesh = c->wide ? &c->around : &c->mesh, .K = K, .M = M, .fixed = c->fixed};
     double        begun = fem_seconds();
-    if (collar)
-        FEM_TRY(make_wide_basis(c, &problem, collar, o, progress));
-    else
-        FEM_TRY(make_basis(&problem, c->body, place_count, places, o, progress, &c->basis));
+    FEM_TRY(make_basis(c, &problem, place_count, places, o, progress));
     c->seconds_modes = fem_seconds() - begun;
     begun = fem_seconds();
     if (o->forces == SOLVER_FORCES_POLYNOMIAL) {
         cubature_polynomial_options options = cubature_polynomial_default_options();
-        FEM_TRY(cubature_polynomial_create(&c->polynomial, c->body, c->basis.r, c->basis.U, &options, progress));
+        FEM_TRY(cubature_polynomial_create(&c->polynomial, c->wide ? c->wide : c->body, c->basis.r, c->basis.U, &options, progress));
     }
     c->seconds_forces = fem_seconds() - begun;
 done:
@@ -290,12 +215,11 @@ static fem_status make_forces(solver_class *c, const fem_sparse *K, bool batch) 
         if (batch) FEM_TRY(cubature_batch_create(&c->batch, &c->polynomial));
         break;
     case SOLVER_FORCES_FULL:
-        FEM_TRY(cubature_full_create(&c->full, c->body, c->basis.r, c->basis.U));
+        FEM_TRY(cubature_full_create(&c->full, c->wide ? c->wide : c->body, c->basis.r, c->basis.U));
         c->forces = cubature_full_forces(c->full);
         break;
     case SOLVER_FORCES_WARPED:
     case SOLVER_FORCES_LINEAR:
-        if (c->kind == SOLVER_FORCES_WARPED) FEM_TRY(modes_warp_create(&c->warp, &c->mesh, &c->basis));
         FEM_TRY(project_stiffness(c, K));
         c->linear = (cubature_linear){.r = c->basis.r, .K0 = c->K0};
         c->forces = cubature_linear_forces(&c->linear);
@@ -317,9 +241,27 @@ static fem_status make_interface(const solver_class *c, const solver_place *plac
         }
     if (status == FEM_OK)
         status = domain_interface_create(interface, place->count, points, place->weights, (int)r, rows, place->rest);
+    if (status == FEM_OK && place->pull) {
+        status = domain_interface_set_pull(interface, place->count, points, rows, place->pull);
+        if (status != FEM_OK) domain_interface_destroy(interface);
+    }
     fem_free(points);
     fem_free(rows);
     return status;
+}
+
+// The basis of the piece with its collar is kept for the forces; that of the piece is its first rows.
+static fem_status narrow(solver_class *c) {
+    modes_basis basis = {0};
+    size_t      n = 3 * (size_t)c->mesh.vertex_count;
+    fem_status  status = modes_basis_allocate(&basis, (int)n, c->basis.r);
+    if (status != FEM_OK) return status;
+    for (size_t l = 0; l < (size_t)basis.r; l++)
+        memcpy(basis.U + n * l, c->basis.U + (size_t)c->basis.n * l, n * sizeof *basis.U);
+    memcpy(basis.omega2, c->basis.omega2, (size_t)basis.r * sizeof *basis.omega2);
+    c->wide_basis = c->basis;
+    c->basis = basis;
+    return FEM_OK;
 }
 
 static fem_status finish(solver_class *c, const fem_sparse *K, int place_count, const solver_place *places,
@@ -327,6 +269,8 @@ static fem_status finish(solver_class *c, const fem_sparse *K, int place_count, 
     fem_status status = FEM_OK;
     double     begun = fem_seconds();
     if (c->basis.r > 0) FEM_TRY(make_forces(c, K, o->batch));
+    if (c->wide) FEM_TRY(narrow(c));
+    if (c->basis.r > 0 && c->kind == SOLVER_FORCES_WARPED) FEM_TRY(modes_warp_create(&c->warp, &c->mesh, &c->basis));
     FEM_TRY(solver_inertia_create(&c->inertia, c->body, o->mass, c->basis.r, c->basis.U));
     c->interfaces = fem_calloc((size_t)place_count, sizeof *c->interfaces);
     if (!c->interfaces) {
@@ -364,8 +308,8 @@ static fem_status check(const solver_class *c, int fixed_count, const int *fixed
     return FEM_OK;
 }
 
-static fem_status fill(solver_class *c, int place_count, const solver_place *places, const solver_collar *collar,
-                       const solver_class_options *o, const solver_class_store *store, const fem_progress *progress) {
+static fem_status fill(solver_class *c, int place_count, const solver_place *places, const solver_class_options *o,
+                       const solver_class_store *store, const fem_progress *progress) {
     fem_status       status = FEM_OK;
     fem_sparse       K = {0}, M = {0};
     double          *zero = NULL;
@@ -373,19 +317,21 @@ static fem_status fill(solver_class *c, int place_count, const solver_place *pla
     body.quadrature = o->quadrature;
     FEM_TRY(fem_body_create(&c->body, &c->mesh, &body));
     if (o->modes > 0) {
-        fem_hash key = store ? class_key(c, place_count, places, collar, o) : (fem_hash){0};
-        zero = fem_calloc(3 * (size_t)c->mesh.vertex_count, sizeof *zero);
+        if (c->around.element_count > 0) FEM_TRY(fem_body_create(&c->wide, &c->around, &body));
+        const fem_body *elastic = c->wide ? c->wide : c->body;
+        fem_hash key = store ? class_key(c, place_count, places, o) : (fem_hash){0};
+        zero = fem_calloc((size_t)c->basis.n, sizeof *zero);
         if (!zero) {
-            status = fem_fail(FEM_NO_MEMORY, "no memory for %d vertices", c->mesh.vertex_count);
+            status = fem_fail(FEM_NO_MEMORY, "no memory for %d degrees of freedom", c->basis.n);
             goto done;
         }
-        FEM_TRY(fem_body_matrix(c->body, &K));
-        fem_body_evaluate(c->body, zero, NULL, NULL, &K);
+        FEM_TRY(fem_body_matrix(elastic, &K));
+        fem_body_evaluate(elastic, zero, NULL, NULL, &K);
         c->cached = store && store->load(store->context, key, c);
         if (!c->cached) {
-            FEM_TRY(fem_body_matrix(c->body, &M));
-            fem_body_mass(c->body, o->mass, &M);
-            FEM_TRY(make_stored(c, &K, &M, place_count, places, collar, o, progress));
+            FEM_TRY(fem_body_matrix(elastic, &M));
+            fem_body_mass(elastic, o->mass, &M);
+            FEM_TRY(make_stored(c, &K, &M, place_count, places, o, progress));
             if (store) store->save(store->context, key, c);
         }
     }
@@ -397,26 +343,30 @@ done:
     return status;
 }
 
-fem_status solver_class_create(solver_class **class, const char *name, fem_mesh *mesh, int fixed_count,
+fem_status solver_class_create(solver_class **class, const char *name, fem_mesh *mesh, fem_mesh *around, int fixed_count,
                                const int *fixed, int place_count, const solver_place *places,
-                               const solver_collar *collar, const solver_class_options *options,
-                               const solver_class_store *store, const fem_progress *progress) {
+                               const solver_class_options *options, const solver_class_store *store,
+                               const fem_progress *progress) {
     fem_status    status = FEM_OK;
     solver_class *c = fem_calloc(1, sizeof *c);
     if (!c) return fem_fail(FEM_NO_MEMORY, "no memory for a class");
     c->mesh = *mesh;
     *mesh = (fem_mesh){0};
+    if (around && options->modes > 0) {
+        c->around = *around;
+        *around = (fem_mesh){0};
+    }
     c->kind = options->forces;
-    c->basis.n = 3 * c->mesh.vertex_count;
+    c->basis.n = 3 * (c->around.vertex_count > 0 ? c->around.vertex_count : c->mesh.vertex_count);
     c->name = fem_copy_string(name);
     FEM_TRY(check(c, fixed_count, fixed, place_count, places, options));
-    c->fixed = fixed_count > 0 ? fem_calloc(3 * (size_t)c->mesh.vertex_count, 1) : NULL;
+    c->fixed = fixed_count > 0 ? fem_calloc((size_t)c->basis.n, 1) : NULL;
     if (!c->name || (fixed_count > 0 && !c->fixed)) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for a class");
         goto done;
     }
     for (int i = 0; i < fixed_count; i++) memset(c->fixed + 3 * (size_t)fixed[i], 1, 3);
-    FEM_TRY(fill(c, place_count, places, collar, options, store, progress));
+    FEM_TRY(fill(c, place_count, places, options, store, progress));
     *class = c;
     c = NULL;
 done:
@@ -434,8 +384,11 @@ void solver_class_destroy(solver_class *c) {
     cubature_batch_destroy(c->batch);
     cubature_polynomial_destroy(&c->polynomial);
     modes_basis_destroy(&c->basis);
+    modes_basis_destroy(&c->wide_basis);
     fem_body_destroy(c->body);
+    fem_body_destroy(c->wide);
     fem_mesh_destroy(&c->mesh);
+    fem_mesh_destroy(&c->around);
     fem_free(c->K0);
     fem_free(c->fixed);
     fem_free(c->name);
