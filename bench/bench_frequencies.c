@@ -14,9 +14,9 @@ typedef struct variant {
     solver_subtree subtree;
 } variant;
 static const variant variants[] = {
-    {"L1, vibration modes", true, 0, SOLVER_INTERFACE},    {"L2, vibration modes", true, 0, SOLVER_CENTER},
-    {"L3, vibration modes", true, 0, SOLVER_ARTICULATED},  {"L1, interface-aware", false, 0, SOLVER_INTERFACE},
-    {"L2, interface-aware", false, 0, SOLVER_CENTER},      {"L3, interface-aware", false, 0, SOLVER_ARTICULATED},
+    {"L1, vibration modes", true, 0, SOLVER_INTERFACE},         {"L2, vibration modes", true, 0, SOLVER_CENTER},
+    {"L3, vibration modes", true, 0, SOLVER_ARTICULATED},       {"L1, interface-aware", false, 0, SOLVER_INTERFACE},
+    {"L2, interface-aware", false, 0, SOLVER_CENTER},           {"L3, interface-aware", false, 0, SOLVER_ARTICULATED},
     {"L3, default: and collars", false, 1, SOLVER_ARTICULATED},
 };
 
@@ -85,7 +85,8 @@ static void shared(const char *data, const char *name, int count, int modes, dom
     bench_try(fem_vertex_list_read(&fixed, &fixed_count, path, mesh.file_base, mesh.vertex_count));
     cut.count = count, cut.fixed = fixed, cut.fixed_count = fixed_count, cut.feet = feet;
     bench_try(domain_decompose(&domains, &mesh, &cut));
-    snprintf(title, sizeof title, "%s, %d asked for%s", name, count, feet == DOMAIN_FEET_SPRINGS ? ", feet sprung" : "");
+    snprintf(title, sizeof title, "%s, %d asked for%s", name, count,
+             feet == DOMAIN_FEET_SPRINGS ? ", feet sprung" : "");
     table(title, &mesh, &domains, fixed_count, fixed, modes * domains.count, brief);
     domain_tree_destroy(&domains);
     fem_mesh_destroy(&mesh);

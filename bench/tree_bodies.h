@@ -105,7 +105,7 @@ static inline void station_body(fem_mesh *mesh, int fine) {
         }
     }
     make_body(mesh, FEM_H8, &b, 0.5, fine, 7e9, 2700);
-    add_set(mesh, "dock", (double[]){-2, -2, -0.5}, (double[]){-1.5, 2, 0.5});
+    add_set(mesh, "dock", (double[]){-1, -2, -1}, (double[]){1, -2, 1});
 }
 
 // ---- full FEM -----------------------------------------------------------------------------------------------------

@@ -11,12 +11,12 @@
 #define COLLAR_DENSITY 1e-6
 
 typedef struct collar_work {
-    const fem_mesh      *mesh;
-    const domain_tree   *tree;
-    const int           *start, *around; // elements around a vertex, compressed
-    unsigned char       *taken;          // per element
-    size_t               capacity;
-    int                  count, *elements;
+    const fem_mesh    *mesh;
+    const domain_tree *tree;
+    const int         *start, *around; // elements around a vertex, compressed
+    unsigned char     *taken;          // per element
+    size_t             capacity;
+    int                count, *elements;
 } collar_work;
 
 // Is `domain` the child or below it? Levels fall by one from child to parent.
@@ -133,7 +133,8 @@ static fem_status join(fem_mesh *out, const domain_part *own, const fem_mesh *co
         memcpy(mesh.vertices + 3 * (size_t)number[v], collar->vertices + 3 * (size_t)v, 3 * sizeof *mesh.vertices);
     for (size_t i = 0; i < (size_t)collar->element_count * (size_t)width; i++)
         mesh.elements[own_elements * (size_t)width + i] = number[collar->elements[i]];
-    for (size_t i = 0; i < (size_t)collar->element_count; i++) mesh.region[own_elements + i] = regions + collar->region[i];
+    for (size_t i = 0; i < (size_t)collar->element_count; i++)
+        mesh.region[own_elements + i] = regions + collar->region[i];
     *out = mesh, mesh = (fem_mesh){0};
 done:
     fem_mesh_destroy(&mesh);

@@ -68,16 +68,21 @@ void       domain_interface_destroy(domain_interface *interface); // leaves it e
 
 // How the child pulls: six patterns of forces on the points, G (3 points x 6, column-major), with the resultant forces
 // (0 .. 2) and moments about the weighted centroid (3 .. 5) of the unit wrenches. Between an interface that deforms and
-// a child that is rigid there, the work done by the child's pull is right when its frame moves by G^T u: deformations of
-// the interface that the child's pull does no work on do not move the child. So what the affine fit leaves of the motion
-// of the points, u - fit(u), moves the frame by G^T (u - fit(u)). Finite rotations of flat interfaces stay exact up to
-// the thickness of the interface.
+// a child that is rigid there, the work done by the child's pull is right when its frame moves by G^T u: deformations
+// of the interface that the child's pull does no work on do not move the child. So what the affine fit leaves of the
+// motion of the points, u - fit(u), moves the frame by G^T (u - fit(u)). Finite rotations of flat interfaces stay exact
+// up to the thickness of the interface.
 fem_status domain_interface_set_pull(domain_interface *interface, int count, const double *points, const double *rows,
                                      const double *G);
 // The forces on the points that do the work of unit wrenches on the frame at rest: 3 points x 6, column-major. They are
 // the rows of the linearised frame. G may be NULL.
 fem_status domain_interface_wrenches(int count, const double *points, const double *weights, const double *G,
                                      double *forces);
+// How r displacements of the points (rows: 3 points x r) strain the interface: gradients F_j = B t_j along the axes of
+// its plane (6 x r: j = 1, 2), and six fields (3 points x 6): of the unit strains 11, 22 and 12 of the plane, and of
+// the three unit displacements times the height above it.
+fem_status domain_interface_strains(int count, const double *points, const double *weights, int r, const double *rows,
+                                    double *F, double *fields);
 
 // ---- the frame in motion (frame.c) ------------------------------------------------------------------------------
 

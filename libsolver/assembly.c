@@ -8,8 +8,11 @@
 #include <string.h>
 
 solver_assembly_options solver_assembly_default_options(void) {
-    return (solver_assembly_options){
-        .class = solver_class_default_options(), .collar = 1, .spring_stiffness = 20, .spring_damping = 1, .spring_points = 3};
+    return (solver_assembly_options){.class = solver_class_default_options(),
+                                     .collar = 1,
+                                     .spring_stiffness = 20,
+                                     .spring_damping = 1,
+                                     .spring_points = 3};
 }
 
 solver_domain_options solver_assembly_domain_options(const solver_assembly_options *o) {
@@ -104,7 +107,8 @@ static void element_masses(const fem_mesh *mesh, int domain, const domain_tree *
 
 // mass[i], moment[i] of the subtrees; children stand behind their parents.
 static void subtree_masses(assembly_work *w) {
-    for (int i = 0; i < w->tree->count; i++) element_masses(w->mesh, i, w->tree, &w->mass[i], w->moment[i], w->second[i]);
+    for (int i = 0; i < w->tree->count; i++)
+        element_masses(w->mesh, i, w->tree, &w->mass[i], w->moment[i], w->second[i]);
     for (int i = w->tree->count - 1; i > 0; i--) {
         w->mass[w->tree->parent[i]] += w->mass[i];
         vec3_axpy(w->moment[w->tree->parent[i]], 1, w->moment[i]);
@@ -153,6 +157,7 @@ static int gather_places(const assembly_work *w, int domain, solver_place *place
                                          .lever = vec3_distance(centre, w->a->origin[child]),
                                          .child = true,
                                          .pull = w->pull[child]};
+        assembly_inertia(w, child, places[count - 1].inertia);
     }
     for (int k = 0; k < w->tie_count; k++)
         if (w->ties[k].domain == domain && w->ties[k].wrench)
@@ -176,9 +181,10 @@ static fem_status make_class(assembly_work *w, int domain, const fem_progress *p
     fem_mesh *around = &w->around[domain];
     for (size_t v = 0; v < (size_t)around->vertex_count; v++)
         vec3_axpy(around->vertices + 3 * v, -1, w->a->origin[domain]);
-    FEM_TRY(solver_class_create(
-        &w->a->classes[domain], w->tree->name[domain], &mesh, around, domain == 0 ? w->root_fixed_count : part->interface_count,
-        domain == 0 ? w->root_fixed : part->interface, place_count, places, &o, w->store, progress));
+    FEM_TRY(solver_class_create(&w->a->classes[domain], w->tree->name[domain], &mesh, around,
+                                domain == 0 ? w->root_fixed_count : part->interface_count,
+                                domain == 0 ? w->root_fixed : part->interface, place_count, places, &o, w->store,
+                                progress));
 done:
     fem_mesh_destroy(&mesh);
     fem_free(places);
@@ -354,7 +360,8 @@ static fem_status allocate(assembly_work *w) {
     solver_domain_options *domains = fem_calloc(count, sizeof *domains);
     w->domains = domains;
     if (!a->classes || !a->tree_classes || !a->instances || !a->origin || !a->local || !a->work || !a->owner ||
-        !a->vertex || !w->parts || !w->modes || !w->mass || !w->moment || !w->second || !w->around || !w->pull || !domains)
+        !a->vertex || !w->parts || !w->modes || !w->mass || !w->moment || !w->second || !w->around || !w->pull ||
+        !domains)
         return fem_fail(FEM_NO_MEMORY, "no memory for %zu domains", count);
     a->count = a->class_count = (int)count;
     for (size_t i = 0; i < count; i++)

@@ -84,16 +84,20 @@ static void inertia_wrench(const assembly_work *w, int child, int c, const doubl
     }
 }
 
+void assembly_inertia(const assembly_work *w, int domain, double J[36]) {
+    for (int c = 0; c < 6; c++) inertia_wrench(w, domain, c, w->a->origin[domain], J + 6 * c);
+}
+
 // f += what the children of a domain do to it when all accelerates with the six rigid motions about x.
 static fem_status add_children(const assembly_work *w, int domain, const double x[3], size_t n, double *f) {
     fem_status         status = FEM_OK;
     const domain_part *part = &w->parts[domain];
     double            *points = NULL, *forces = NULL;
     for (int i = 0; i < part->child_count; i++) {
-        int           from = part->child_points.start[i];
-        size_t        count = (size_t)(part->child_points.start[i + 1] - from);
-        const int    *vertices = part->child_points.vertices + from;
-        double        wrench[6];
+        int        from = part->child_points.start[i];
+        size_t     count = (size_t)(part->child_points.start[i + 1] - from);
+        const int *vertices = part->child_points.vertices + from;
+        double     wrench[6];
         fem_free(points), fem_free(forces);
         points = fem_alloc(3 * count, sizeof *points), forces = fem_alloc(18 * count, sizeof *forces);
         if (!points || !forces) {
