@@ -111,6 +111,9 @@ void       domain_tree_destroy(domain_tree *tree); // leaves it empty
 // whole for every local one, ascending; allocated.
 fem_status domain_submesh(fem_mesh *part, int **vertices, const fem_mesh *mesh, int element_count, const int *elements);
 
+// The place of a number in an ascending list, -1 when it is not there.
+int domain_place_of(int number, int count, const int *list);
+
 // One domain by itself. Vertices are local here.
 typedef struct domain_part {
     fem_mesh       mesh;

@@ -1,6 +1,6 @@
 // A decomposed mesh as a tree: mass, frequencies, sag and closed loops against the full finite elements.
 #include "tests/support.h"
-#include "libsolver/solver.h"
+#include "libsolver/tree_internal.h"
 
 #include <math.h>
 #include <string.h>
@@ -306,9 +306,23 @@ static void test_springs(void **unused) {
     o.total = 30 * s.domains.count;
     o.damping_stiffness = 0.5;
     assert_true(sag_error(&s, gravity, &o) < 0.08);
+    double truth[COUNT], dense[COUNT], krylov[COUNT], residuals[COUNT];
+    full_frequencies(&s, truth);
+    printf("   frequencies over full FEM:");
     // gaps at the closure and at the second foot
     solver_assembly *a = assemble(&s, &o);
     solver_tree     *tree = make_tree(a);
+    // springs count in the frequencies, by both methods
+    double *shapes = fem_alloc((size_t)(COUNT * solver_tree_dofs(tree)), sizeof *shapes);
+    assert_ok(tree_frequencies(tree, COUNT, true, dense, shapes));
+    assert_ok(solver_tree_residuals(tree, COUNT, dense, shapes, residuals));
+    assert_ok(tree_frequencies(tree, COUNT, false, krylov, NULL));
+    for (int k = 0; k < COUNT; k++) printf(" %.4f", dense[k] / truth[k]);
+    printf("; the methods differ by %.1e, residuals to %.1e\n", test_relative_error(COUNT, krylov, dense),
+           residuals[COUNT - 1]);
+    assert_true(test_relative_error(COUNT, krylov, dense) < 1e-7);
+    for (int k = 0; k < COUNT; k++) assert_true(fabs(dense[k] / truth[k] - 1) < 0.06 && residuals[k] < 1e-6);
+    fem_free(shapes);
     solver_tree_set_gravity(tree, gravity);
     for (int k = 0; k < 200; k++) assert_ok(solver_tree_step(tree));
     double gap = 0;
