@@ -41,10 +41,9 @@ void domain_polar_second(const domain_polar *polar, const double dA[9], const do
 // neither w nor dw), applied to the axes T. Thick interfaces have T = I. Flat ones (smallest eigenvalue of the
 // covariance below DOMAIN_FLAT of the largest) have T = [t1 t2 N] with the normal N: the map is fitted in the plane and
 // the third column is the cross product of the first two, which has no reflections and turns with the plane. (P1 adds a
-// point off the plane that never moves, which halves every tilt.)
-// The limit takes in the jagged interfaces between tetrahedra. Across such an interface the map is fitted to the few
-// elements that stick out, which bend by themselves: with a limit of 0.001 chains of tetrahedra came out 1 to 3% too
-// soft, and a hand cut in 20 by 40%.
+// point off the plane that never moves, which halves every tilt.) Cuts through unstructured meshes are jagged planes:
+// their third direction says nothing but would be weighed most by the inverse of the covariance, and lowest
+// frequencies of a hand cut by limbs came out at 0.4 of the true ones.
 #define DOMAIN_FLAT 0.1
 typedef struct domain_interface {
     int     r;       // modes of the parent
@@ -79,6 +78,11 @@ fem_status domain_interface_set_pull(domain_interface *interface, int count, con
 // the rows of the linearised frame. G may be NULL.
 fem_status domain_interface_wrenches(int count, const double *points, const double *weights, const double *G,
                                      double *forces);
+// How r displacements of the points (rows: 3 points x r) strain the interface: gradients F_j = B t_j along the axes of
+// its plane (6 x r: j = 1, 2), and six fields (3 points x 6): of the unit strains 11, 22 and 12 of the plane, and of
+// the three unit displacements times the height above it.
+fem_status domain_interface_strains(int count, const double *points, const double *weights, int r, const double *rows,
+                                    double *F, double *fields);
 
 // ---- the frame in motion (frame.c) ------------------------------------------------------------------------------
 

@@ -235,3 +235,39 @@ fem_status domain_interface_wrenches(int count, const double *points, const doub
     }
     return FEM_OK;
 }
+
+fem_status domain_interface_strains(int count, const double *points, const double *weights, int r, const double *rows,
+                                    double *F, double *fields) {
+    domain_interface f = {.r = r};
+    double           C[9], V[9], eigenvalues[3], t[3][3];
+    fem_status       status = check(count, points, weights, r, rows, NULL);
+    if (status != FEM_OK) return status;
+    f.weight = covariance(count, points, weights, f.x, C);
+    memcpy(V, C, sizeof V);
+    status = dense_symmetric_eigen(3, V, eigenvalues);
+    if (status != FEM_OK) return status;
+    memcpy(t[2], V, sizeof t[2]); // the normal
+    memcpy(t[0], V + 6, sizeof t[0]);
+    vec3_cross(t[1], t[2], t[0]);
+    for (int l = 0; l < r; l++) {
+        const double *u = rows + 3 * (size_t)count * (size_t)l;
+        double       *f1 = F + 6 * (size_t)l, *f2 = f1 + 3;
+        memset(f1, 0, 6 * sizeof *f1);
+        for (int k = 0; k < count; k++) {
+            double w = weights ? weights[k] : 1, d[3];
+            vec3_sub(d, points + 3 * (size_t)k, f.x);
+            vec3_axpy(f1, w * vec3_dot(d, t[0]) / eigenvalues[2], u + 3 * (size_t)k);
+            vec3_axpy(f2, w * vec3_dot(d, t[1]) / eigenvalues[1], u + 3 * (size_t)k);
+        }
+    }
+    for (int k = 0; k < count; k++) {
+        double d[3], *field[6];
+        for (int e = 0; e < 6; e++) field[e] = fields + 3 * ((size_t)count * (size_t)e + (size_t)k);
+        vec3_sub(d, points + 3 * (size_t)k, f.x);
+        double x = vec3_dot(d, t[0]), y = vec3_dot(d, t[1]), z = vec3_dot(d, t[2]);
+        for (int i = 0; i < 3; i++)
+            field[0][i] = x * t[0][i], field[1][i] = y * t[1][i], field[2][i] = y * t[0][i] + x * t[1][i];
+        for (int e = 0; e < 9; e++) field[3 + e / 3][e % 3] = e % 4 == 0 ? z : 0;
+    }
+    return FEM_OK;
+}

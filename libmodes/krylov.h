@@ -50,7 +50,7 @@ typedef struct modes_krylov_report {
     int                        rigid;           // rigid motions that the supports allow
     int                        seeds;           // columns of the first block, static responses included
     int                        interface_kept;  // static responses kept of 6 per interface
-    double                     interface_share; // part of their weighted mass norm (squared) that these keep
+    double                     interface_share; // part of their energy that these keep
     int                        blocks, solves;  // of the recursion; right-hand sides in all
     int                        dropped;         // dependent columns
     double                    *rayleigh;  // count: u^T K u / u^T M u of the basis before a Ritz step; caller frees

@@ -157,6 +157,7 @@ static int gather_places(const assembly_work *w, int domain, solver_place *place
                                          .lever = vec3_distance(centre, w->a->origin[child]),
                                          .child = true,
                                          .pull = w->pull[child]};
+        assembly_inertia(w, child, places[count - 1].inertia);
     }
     for (int k = 0; k < w->tie_count; k++)
         if (w->ties[k].domain == domain && w->ties[k].wrench)

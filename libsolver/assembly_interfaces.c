@@ -84,6 +84,10 @@ static void inertia_wrench(const assembly_work *w, int child, int c, const doubl
     }
 }
 
+void assembly_inertia(const assembly_work *w, int domain, double J[36]) {
+    for (int c = 0; c < 6; c++) inertia_wrench(w, domain, c, w->a->origin[domain], J + 6 * c);
+}
+
 // f += what the children of a domain do to it when all accelerates with the six rigid motions about x.
 static fem_status add_children(const assembly_work *w, int domain, const double x[3], size_t n, double *f) {
     fem_status         status = FEM_OK;

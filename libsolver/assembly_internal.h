@@ -37,6 +37,8 @@ typedef struct assembly_work {
 void assembly_order_by_size(const assembly_work *w, int *order);
 // Collars of all domains, and how they pull on their parents.
 fem_status assembly_find_pulls(assembly_work *w);
+// The rigid inertia of a domain and all below it about the domain's origin, 6 x 6.
+void assembly_inertia(const assembly_work *w, int domain, double J[36]);
 // The sides of closures and feet, and then the springs between them (joints of the assembly).
 fem_status assembly_find_ties(assembly_work *w);
 fem_status assembly_make_joints(assembly_work *w);

@@ -1,5 +1,5 @@
 // Makes a class: basis, forces, inertia, interfaces. See class.h.
-#include "libsolver/class.h"
+#include "libsolver/class_internal.h"
 
 #include <string.h>
 
@@ -30,7 +30,7 @@ int solver_class_most_modes(int vertex_count, int fixed_count) {
 static fem_hash add_int(fem_hash hash, int value) { return fem_hash_add(hash, &value, sizeof value); }
 static fem_hash add_double(fem_hash hash, double value) { return fem_hash_add(hash, &value, sizeof value); }
 
-static fem_hash class_key(const solver_class *c, int place_count, const solver_place *places,
+static fem_hash class_key(const solver_class *c, const fem_mesh *around, int place_count, const solver_place *places,
                           const solver_class_options *o) {
     const modes_recipe *recipe = &o->recipe;
     const int           numbers[] = {o->modes,
@@ -49,8 +49,8 @@ static fem_hash class_key(const solver_class *c, int place_count, const solver_p
                                      recipe->krylov.orthogonalise.method};
     fem_hash            hash = fem_hash_add(fem_mesh_hash(&c->mesh), numbers, sizeof numbers);
     hash = add_double(hash, recipe->energy);
-    fem_hash around = c->wide ? fem_mesh_hash(&c->around) : (fem_hash){0};
-    hash = fem_hash_add(hash, &around, sizeof around);
+    fem_hash wide = around ? fem_mesh_hash(around) : (fem_hash){0};
+    hash = fem_hash_add(hash, &wide, sizeof wide);
     hash = fem_hash_add(hash, c->fixed, c->fixed ? 3 * (size_t)c->mesh.vertex_count : 0);
     for (int i = 0; i < place_count; i++) {
         const solver_place *place = &places[i];
@@ -59,6 +59,7 @@ static fem_hash class_key(const solver_class *c, int place_count, const solver_p
         hash = fem_hash_add(hash, place->pull, place->pull ? 18 * (size_t)place->count * sizeof(double) : 0);
         hash = add_double(hash, place->mass);
         hash = add_double(hash, place->lever);
+        hash = fem_hash_add(hash, place->inertia, sizeof place->inertia);
     }
     return add_int(hash, place_count);
 }
@@ -98,6 +99,23 @@ static int gather_wrenches(const solver_class *c, int place_count, const solver_
     return count;
 }
 
+// J = L L^T: the wrenches of accelerations of unit kinetic energy are F L, so that those count most which lower the
+// frequencies most.
+static void scale_wrenches(const solver_place *place, double *F, modes_interface *wrench) {
+    double L[36], row[6];
+    size_t n = 3 * (size_t)place->count;
+    memcpy(L, place->inertia, sizeof L);
+    if (!(L[0] > 0) || dense_cholesky(6, L) != FEM_OK) return;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t c = 0; c < 6; c++) {
+            row[c] = 0;
+            for (size_t k = c; k < 6; k++) row[c] += F[n * k + i] * L[6 * c + k]; // lower, column-major
+        }
+        for (size_t c = 0; c < 6; c++) F[n * c + i] = row[c];
+    }
+    wrench->mass = wrench->lever = 1;
+}
+
 // The wrenches of interfaces act as their frames feel them. Allocated: 18 numbers per point, interface after interface.
 static fem_status spread_wrenches(const solver_class *c, int place_count, const solver_place *places,
                                   modes_interface *wrenches, double **spread) {
@@ -123,6 +141,7 @@ static fem_status spread_wrenches(const solver_class *c, int place_count, const 
             memcpy(X + 3 * k, c->mesh.vertices + 3 * (size_t)place->vertices[k], 3 * sizeof *X);
         FEM_TRY(domain_interface_wrenches(place->count, X, place->weights, place->pull, *spread + at));
         wrench->wrenches = *spread + at;
+        scale_wrenches(place, *spread + at, wrench);
         at += 18 * (size_t)place->count;
     }
 done:
@@ -130,10 +149,9 @@ done:
     return status;
 }
 
-static fem_status build_basis(solver_class *c, const modes_problem *problem, modes_recipe *recipe,
+static fem_status build_basis(solver_class *c, const modes_problem *problem, const fem_body *body, modes_recipe *recipe,
                               const fem_progress *progress) {
     modes_recipe_report report = {0};
-    const fem_body     *body = c->wide ? c->wide : c->body;
     fem_status          status = modes_build(problem, body, recipe, NULL, progress, &c->basis, &report);
     if (status == FEM_BAD_INPUT && recipe->method == MODES_KRYLOV && recipe->krylov.seeds == 0) {
         // a small or very symmetric piece, whose own seeds lead nowhere: random fields reach everything
@@ -148,8 +166,8 @@ static fem_status build_basis(solver_class *c, const modes_problem *problem, mod
     return status;
 }
 
-static fem_status make_basis(solver_class *c, const modes_problem *problem, int place_count, const solver_place *places,
-                             const solver_class_options *o, const fem_progress *progress) {
+static fem_status make_basis(solver_class *c, const modes_problem *problem, const fem_body *body, int place_count,
+                             const solver_place *places, const solver_class_options *o, const fem_progress *progress) {
     fem_status       status = FEM_OK;
     modes_recipe     recipe = o->recipe;
     modes_interface *wrenches = fem_alloc((size_t)place_count, sizeof *wrenches);
@@ -165,27 +183,47 @@ static fem_status make_basis(solver_class *c, const modes_problem *problem, int 
     recipe.krylov.interface_count = count;
     recipe.krylov.interfaces = wrenches;
     recipe.krylov.interface_seeds = count > 0 && linear > 1 ? linear - (linear < 12 ? linear / 2 : 6) : 0;
-    FEM_TRY(build_basis(c, problem, &recipe, progress));
+    FEM_TRY(build_basis(c, problem, body, &recipe, progress));
 done:
     fem_free(wrenches), fem_free(spread);
     return status;
 }
 
-static fem_status make_stored(solver_class *c, const fem_sparse *K, const fem_sparse *M, int place_count,
-                              const solver_place *places, const solver_class_options *o, const fem_progress *progress) {
+// Of a basis of the piece with its collar, the rows of the piece, which come first.
+static fem_status narrow(solver_class *c) {
+    modes_basis basis = {0};
+    size_t      n = 3 * (size_t)c->mesh.vertex_count;
+    fem_status  status = modes_basis_allocate(&basis, (int)n, c->basis.r);
+    if (status != FEM_OK) return status;
+    for (size_t l = 0; l < (size_t)basis.r; l++)
+        memcpy(basis.U + n * l, c->basis.U + (size_t)c->basis.n * l, n * sizeof *basis.U);
+    memcpy(basis.omega2, c->basis.omega2, (size_t)basis.r * sizeof *basis.omega2);
+    modes_basis_destroy(&c->basis);
+    c->basis = basis;
+    return FEM_OK;
+}
+
+// mesh, body, K: of the piece, or of the piece with its collar
+static fem_status make_stored(solver_class *c, const fem_mesh *mesh, const fem_body *body, const fem_sparse *K,
+                              int place_count, const solver_place *places, const solver_class_options *o,
+                              const fem_progress *progress) {
     fem_status    status = FEM_OK;
-    modes_problem problem = {.mesh = c->wide ? &c->around : &c->mesh, .K = K, .M = M, .fixed = c->fixed};
+    fem_sparse    M = {0};
+    modes_problem problem = {.mesh = mesh, .K = K, .M = &M, .fixed = c->fixed};
     double        begun = fem_seconds();
-    FEM_TRY(make_basis(c, &problem, place_count, places, o, progress));
+    FEM_TRY(fem_body_matrix(body, &M));
+    fem_body_mass(body, o->mass, &M);
+    FEM_TRY(make_basis(c, &problem, body, place_count, places, o, progress));
+    if (mesh != &c->mesh) FEM_TRY(narrow(c));
     c->seconds_modes = fem_seconds() - begun;
     begun = fem_seconds();
     if (o->forces == SOLVER_FORCES_POLYNOMIAL) {
         cubature_polynomial_options options = cubature_polynomial_default_options();
-        FEM_TRY(cubature_polynomial_create(&c->polynomial, c->wide ? c->wide : c->body, c->basis.r, c->basis.U,
-                                           &options, progress));
+        FEM_TRY(cubature_polynomial_create(&c->polynomial, c->body, c->basis.r, c->basis.U, &options, progress));
     }
     c->seconds_forces = fem_seconds() - begun;
 done:
+    fem_sparse_destroy(&M);
     return status;
 }
 
@@ -204,23 +242,50 @@ static fem_status project_stiffness(solver_class *c, const fem_sparse *K) {
     dense_gemm(true, false, r, r, n, 1, c->basis.U, product, 0, c->K0);
     for (int i = 0; i < r; i++)
         for (int j = 0; j < i; j++) c->K0[i * r + j] = c->K0[j * r + i] = (c->K0[i * r + j] + c->K0[j * r + i]) / 2;
+    for (int i = 0; i < r && c->bracing.r > 0; i++)
+        for (int j = 0; j < r; j++) {
+            int low = i < j ? i : j, high = i < j ? j : i;
+            c->K0[i * r + j] +=
+                (i == j ? 2 : 1) * c->bracing.coefficients[cubature_polynomial_index(-1, -1, low, high)];
+        }
     fem_free(product);
     return FEM_OK;
+}
+
+// The full forces and those of the collar.
+static void evaluate_braced(const void *model, const double *q, double *energy, double *f, double *K, double *work) {
+    const solver_class *c = model;
+    cubature_forces     full = cubature_full_forces(c->full), collar = cubature_polynomial_forces(&c->bracing);
+    int                 r = full.r;
+    double             *more = work + full.work, *sum = more + collar.work, more_energy = 0;
+    full.evaluate(full.model, q, energy, f, K, work);
+    collar.evaluate(collar.model, q, energy ? &more_energy : NULL, f ? sum : NULL, K ? sum + r : NULL, more);
+    if (energy) *energy += more_energy;
+    if (f) dense_axpy(r, 1, sum, f);
+    if (K) dense_axpy(r * r, 1, sum + r, K);
 }
 
 static fem_status make_forces(solver_class *c, const fem_sparse *K, bool batch) {
     fem_status status = FEM_OK;
     switch (c->kind) {
     case SOLVER_FORCES_POLYNOMIAL:
+        for (size_t i = 0; c->bracing.r > 0 && i < c->polynomial.count; i++)
+            c->polynomial.coefficients[i] += c->bracing.coefficients[i];
         c->forces = cubature_polynomial_forces(&c->polynomial);
         if (batch) FEM_TRY(cubature_batch_create(&c->batch, &c->polynomial));
         break;
     case SOLVER_FORCES_FULL:
-        FEM_TRY(cubature_full_create(&c->full, c->wide ? c->wide : c->body, c->basis.r, c->basis.U));
+        FEM_TRY(cubature_full_create(&c->full, c->body, c->basis.r, c->basis.U));
         c->forces = cubature_full_forces(c->full);
+        if (c->bracing.r > 0) {
+            size_t r = (size_t)c->basis.r;
+            c->forces.evaluate = evaluate_braced, c->forces.model = c;
+            c->forces.work += cubature_polynomial_forces(&c->bracing).work + r * (r + 1);
+        }
         break;
     case SOLVER_FORCES_WARPED:
     case SOLVER_FORCES_LINEAR:
+        if (c->kind == SOLVER_FORCES_WARPED) FEM_TRY(modes_warp_create(&c->warp, &c->mesh, &c->basis));
         FEM_TRY(project_stiffness(c, K));
         c->linear = (cubature_linear){.r = c->basis.r, .K0 = c->K0};
         c->forces = cubature_linear_forces(&c->linear);
@@ -251,27 +316,15 @@ static fem_status make_interface(const solver_class *c, const solver_place *plac
     return status;
 }
 
-// The basis of the piece with its collar is kept for the forces; that of the piece is its first rows.
-static fem_status narrow(solver_class *c) {
-    modes_basis basis = {0};
-    size_t      n = 3 * (size_t)c->mesh.vertex_count;
-    fem_status  status = modes_basis_allocate(&basis, (int)n, c->basis.r);
-    if (status != FEM_OK) return status;
-    for (size_t l = 0; l < (size_t)basis.r; l++)
-        memcpy(basis.U + n * l, c->basis.U + (size_t)c->basis.n * l, n * sizeof *basis.U);
-    memcpy(basis.omega2, c->basis.omega2, (size_t)basis.r * sizeof *basis.omega2);
-    c->wide_basis = c->basis;
-    c->basis = basis;
-    return FEM_OK;
-}
-
-static fem_status finish(solver_class *c, const fem_sparse *K, int place_count, const solver_place *places,
-                         const solver_class_options *o) {
+static fem_status finish(solver_class *c, const fem_sparse *K, const fem_sparse *Kw, int place_count,
+                         const solver_place *places, const solver_class_options *o) {
     fem_status status = FEM_OK;
     double     begun = fem_seconds();
+    if (Kw && c->basis.r > 0) {
+        FEM_TRY(cubature_polynomial_allocate(&c->bracing, c->basis.r, 1, 1));
+        FEM_TRY(class_bracing(c, place_count, places, K, Kw, c->bracing.coefficients));
+    }
     if (c->basis.r > 0) FEM_TRY(make_forces(c, K, o->batch));
-    if (c->wide) FEM_TRY(narrow(c));
-    if (c->basis.r > 0 && c->kind == SOLVER_FORCES_WARPED) FEM_TRY(modes_warp_create(&c->warp, &c->mesh, &c->basis));
     FEM_TRY(solver_inertia_create(&c->inertia, c->body, o->mass, c->basis.r, c->basis.U));
     c->interfaces = fem_calloc((size_t)place_count, sizeof *c->interfaces);
     if (!c->interfaces) {
@@ -309,42 +362,47 @@ static fem_status check(const solver_class *c, int fixed_count, const int *fixed
     return FEM_OK;
 }
 
-static fem_status fill(solver_class *c, int place_count, const solver_place *places, const solver_class_options *o,
-                       const solver_class_store *store, const fem_progress *progress) {
-    fem_status       status = FEM_OK;
-    fem_sparse       K = {0}, M = {0};
-    double          *zero = NULL;
-    fem_body_options body = fem_body_default_options();
-    body.quadrature = o->quadrature;
-    FEM_TRY(fem_body_create(&c->body, &c->mesh, &body));
-    if (o->modes > 0) {
-        if (c->around.element_count > 0) FEM_TRY(fem_body_create(&c->wide, &c->around, &body));
-        const fem_body *elastic = c->wide ? c->wide : c->body;
-        fem_hash        key = store ? class_key(c, place_count, places, o) : (fem_hash){0};
-        zero = fem_calloc((size_t)c->basis.n, sizeof *zero);
-        if (!zero) {
-            status = fem_fail(FEM_NO_MEMORY, "no memory for %d degrees of freedom", c->basis.n);
-            goto done;
-        }
-        FEM_TRY(fem_body_matrix(elastic, &K));
-        fem_body_evaluate(elastic, zero, NULL, NULL, &K);
-        c->cached = store && store->load(store->context, key, c);
-        if (!c->cached) {
-            FEM_TRY(fem_body_matrix(elastic, &M));
-            fem_body_mass(elastic, o->mass, &M);
-            FEM_TRY(make_stored(c, &K, &M, place_count, places, o, progress));
-            if (store) store->save(store->context, key, c);
-        }
-    }
-    FEM_TRY(finish(c, &K, place_count, places, o));
-done:
-    fem_sparse_destroy(&K);
-    fem_sparse_destroy(&M);
+// K at rest
+static fem_status rest_stiffness(const fem_body *body, int vertex_count, fem_sparse *K) {
+    double    *zero = fem_calloc(3 * (size_t)vertex_count, sizeof *zero);
+    fem_status status =
+        zero ? fem_body_matrix(body, K) : fem_fail(FEM_NO_MEMORY, "no memory for %d vertices", vertex_count);
+    if (status == FEM_OK) fem_body_evaluate(body, zero, NULL, NULL, K);
     fem_free(zero);
     return status;
 }
 
-fem_status solver_class_create(solver_class **class, const char *name, fem_mesh *mesh, fem_mesh *around,
+static fem_status fill(solver_class *c, const fem_mesh *around, int place_count, const solver_place *places,
+                       const solver_class_options *o, const solver_class_store *store, const fem_progress *progress) {
+    fem_status       status = FEM_OK;
+    fem_sparse       K = {0}, Kw = {0};
+    fem_body        *wide = NULL;
+    fem_body_options body = fem_body_default_options();
+    body.quadrature = o->quadrature;
+    FEM_TRY(fem_body_create(&c->body, &c->mesh, &body));
+    if (o->modes > 0) {
+        fem_hash key = store ? class_key(c, around, place_count, places, o) : (fem_hash){0};
+        FEM_TRY(rest_stiffness(c->body, c->mesh.vertex_count, &K));
+        if (around) {
+            FEM_TRY(fem_body_create(&wide, around, &body));
+            FEM_TRY(rest_stiffness(wide, around->vertex_count, &Kw));
+        }
+        c->cached = store && store->load(store->context, key, c);
+        if (!c->cached) {
+            FEM_TRY(make_stored(c, around ? around : &c->mesh, around ? wide : c->body, around ? &Kw : &K, place_count,
+                                places, o, progress));
+            if (store) store->save(store->context, key, c);
+        }
+    }
+    FEM_TRY(finish(c, &K, around ? &Kw : NULL, place_count, places, o));
+done:
+    fem_body_destroy(wide);
+    fem_sparse_destroy(&K);
+    fem_sparse_destroy(&Kw);
+    return status;
+}
+
+fem_status solver_class_create(solver_class **class, const char *name, fem_mesh *mesh, const fem_mesh *around,
                                int fixed_count, const int *fixed, int place_count, const solver_place *places,
                                const solver_class_options *options, const solver_class_store *store,
                                const fem_progress *progress) {
@@ -353,21 +411,19 @@ fem_status solver_class_create(solver_class **class, const char *name, fem_mesh 
     if (!c) return fem_fail(FEM_NO_MEMORY, "no memory for a class");
     c->mesh = *mesh;
     *mesh = (fem_mesh){0};
-    if (around && options->modes > 0) {
-        c->around = *around;
-        *around = (fem_mesh){0};
-    }
+    if (around && around->element_count == 0) around = NULL;
     c->kind = options->forces;
-    c->basis.n = 3 * (c->around.vertex_count > 0 ? c->around.vertex_count : c->mesh.vertex_count);
+    c->basis.n = 3 * c->mesh.vertex_count;
     c->name = fem_copy_string(name);
     FEM_TRY(check(c, fixed_count, fixed, place_count, places, options));
-    c->fixed = fixed_count > 0 ? fem_calloc((size_t)c->basis.n, 1) : NULL;
+    // the collar, whose vertices come behind, is free
+    c->fixed = fixed_count > 0 ? fem_calloc(3 * (size_t)(around ? around : &c->mesh)->vertex_count, 1) : NULL;
     if (!c->name || (fixed_count > 0 && !c->fixed)) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for a class");
         goto done;
     }
     for (int i = 0; i < fixed_count; i++) memset(c->fixed + 3 * (size_t)fixed[i], 1, 3);
-    FEM_TRY(fill(c, place_count, places, options, store, progress));
+    FEM_TRY(fill(c, around, place_count, places, options, store, progress));
     *class = c;
     c = NULL;
 done:
@@ -385,11 +441,9 @@ void solver_class_destroy(solver_class *c) {
     cubature_batch_destroy(c->batch);
     cubature_polynomial_destroy(&c->polynomial);
     modes_basis_destroy(&c->basis);
-    modes_basis_destroy(&c->wide_basis);
+    cubature_polynomial_destroy(&c->bracing);
     fem_body_destroy(c->body);
-    fem_body_destroy(c->wide);
     fem_mesh_destroy(&c->mesh);
-    fem_mesh_destroy(&c->around);
     fem_free(c->K0);
     fem_free(c->fixed);
     fem_free(c->name);

@@ -20,12 +20,13 @@ const char *solver_forces_name(solver_forces_kind kind); // "polynomial", "linea
 typedef struct solver_place {
     int           count; // three or more, not on a line
     const int    *vertices;
-    const double *weights; // > 0, m^2; NULL: alike
-    double        mass;    // of what hangs there, kg: which places count more when there are many (modes_interface)
-    double        lever;   // from here to the centre of that mass, m; 0: the radius of the place itself
-    bool          child;   // a child can hang here: it gets an interface; else it is for springs
-    const double *rest;    // rotation of the child's frame, NULL: none
-    const double *pull;    // how the child pulls (domain_interface_set_pull), 3 points x 6; NULL: not known
+    const double *weights;     // > 0, m^2; NULL: alike
+    double        mass;        // of what hangs there, kg: which places count more when there are many (modes_interface)
+    double        lever;       // from here to the centre of that mass, m; 0: the radius of the place itself
+    bool          child;       // a child can hang here: it gets an interface; else it is for springs
+    const double *rest;        // rotation of the child's frame, NULL: none
+    double        inertia[36]; // 6 x 6 about the middle of the place, of what hangs there; all 0: by mass and lever
+    const double *pull;        // how the child pulls (domain_interface_set_pull), 3 points x 6; NULL: not known
 } solver_place;
 
 typedef struct solver_class_options {
@@ -47,9 +48,7 @@ typedef struct solver_class {
     fem_mesh            mesh;
     unsigned char      *fixed; // 3 per vertex; NULL: nothing is held
     fem_body           *body;
-    fem_mesh            around;     // the piece first, then its collar; empty: none
-    fem_body           *wide;       // of that, or NULL
-    modes_basis         wide_basis; // of that; empty without
+    cubature_polynomial bracing;    // the energy of the collar, part of the forces; r = 0: none
     modes_basis         basis;      // r = 0: rigid, U is NULL
     solver_forces_kind  kind;       //
     cubature_polynomial polynomial; // SOLVER_FORCES_POLYNOMIAL
@@ -74,10 +73,10 @@ typedef struct solver_class_store {
     void *context;
 } solver_class_store;
 
-// The mesh is taken over, and `around` (domain_part_surround; NULL or empty: none), whose elements make the forces
-// while those of the mesh make the inertia. `fixed` are vertices; none: a free piece, whose modes hold no rigid motion.
-// FEM_BAD_INPUT when there are more modes than the piece has, or when its supports leave rigid motions.
-fem_status solver_class_create(solver_class **class, const char *name, fem_mesh *mesh, fem_mesh *around,
+// The mesh is taken over. `around`: the same with its collar (domain_part_surround), in which the basis is made and
+// which braces the interfaces; NULL or empty: none. `fixed` are vertices; none: a free piece, whose modes hold no rigid
+// motion. FEM_BAD_INPUT when there are more modes than the piece has, or when its supports leave rigid motions.
+fem_status solver_class_create(solver_class **class, const char *name, fem_mesh *mesh, const fem_mesh *around,
                                int fixed_count, const int *fixed, int place_count, const solver_place *places,
                                const solver_class_options *options, const solver_class_store *store,
                                const fem_progress *progress);
