@@ -107,7 +107,7 @@ int main(int argc, char **argv) {
     body("station (P1: 48 domains, 921 modes)", &mesh, "dock", DOMAIN_REGIONS, 0, 921);
     const char *data = getenv("LIMBER_DATA");
     if (!data) return 0;
-    shared(data, "hand_30k", 10, 20, DOMAIN_FEET_MERGE, false);
+    shared(data, "hand_30k", 10, 20, DOMAIN_FEET_MERGE, false); // cut by limbs
     static const char *const names[] = {"hand_30k", "armadillo_60k", "dragon_100k", "space_station_67k"};
     for (int i = 0; i < 4; i++)
         for (int count = 10; count <= (getenv("LIMBER_LONG") ? 40 : 10); count *= 2)

@@ -48,13 +48,29 @@ static double distance2(const collar_work *w, int element, int count, const int 
     return best;
 }
 
-// Elements around a vertex: those that touch the interface at once, others within reach.
-static fem_status take_around(collar_work *w, int child, int vertex, bool touching, double reach2, int count,
-                              const int *interface) {
+static int compare_ints(const void *a, const void *b) {
+    int x = *(const int *)a, y = *(const int *)b;
+    return (x > y) - (x < y);
+}
+
+// Does an element have a face among these vertices (ascending)? Elements that touch by an edge or a vertex would hang
+// there loosely.
+static bool has_face(const fem_mesh *mesh, int element, int count, const int *vertices) {
+    int width = fem_element_vertices(mesh->type), common = 0;
+    for (int k = 0; k < width; k++)
+        common += bsearch(&mesh->elements[(size_t)element * (size_t)width + (size_t)k], vertices, (size_t)count,
+                          sizeof *vertices, compare_ints) != NULL;
+    return common >= (mesh->type == FEM_T4 ? 3 : 4);
+}
+
+// Elements around a vertex that have a face on `from` and, where reach2 is not negative, lie within reach.
+static fem_status take_around(collar_work *w, int child, int vertex, int from_count, const int *from, double reach2,
+                              int count, const int *interface) {
     for (int k = w->start[vertex]; k < w->start[vertex + 1]; k++) {
         int e = w->around[k];
         if (w->taken[e] || !below(w->tree, w->tree->element_domain[e], child)) continue;
-        if (!touching && distance2(w, e, count, interface) > reach2) continue;
+        if (!has_face(w->mesh, e, from_count, from)) continue;
+        if (reach2 >= 0 && distance2(w, e, count, interface) > reach2) continue;
         fem_status status = take(w, e);
         if (status != FEM_OK) return status;
     }
@@ -78,18 +94,16 @@ static fem_status take_collar(collar_work *w, int child, double depth) {
         double d = vec3_distance(centre, w->mesh->vertices + 3 * (size_t)vertices[i]);
         radius2 += weights[i] / total * d * d;
     }
-    for (int i = 0; i < count; i++) FEM_TRY(take_around(w, child, vertices[i], true, 0, 0, NULL));
-    for (int k = first; k < w->count; k++)
+    for (int i = 0; i < count; i++) FEM_TRY(take_around(w, child, vertices[i], count, vertices, -1, 0, NULL));
+    for (int k = first; k < w->count; k++) {
+        int corners[8];
+        memcpy(corners, w->mesh->elements + (size_t)w->elements[k] * (size_t)width, (size_t)width * sizeof *corners);
+        qsort(corners, (size_t)width, sizeof *corners, compare_ints);
         for (int c = 0; c < width; c++)
-            FEM_TRY(take_around(w, child, w->mesh->elements[(size_t)w->elements[k] * (size_t)width + (size_t)c], false,
-                                depth * depth * radius2, count, vertices));
+            FEM_TRY(take_around(w, child, corners[c], width, corners, depth * depth * radius2, count, vertices));
+    }
 done:
     return status;
-}
-
-static int compare_ints(const void *a, const void *b) {
-    int x = *(const int *)a, y = *(const int *)b;
-    return (x > y) - (x < y);
 }
 
 // Every region and material a second time, the latter with next to no density.
