@@ -2,6 +2,7 @@
 #include "libfem/internal.h"
 
 #include <metis.h>
+#include <pthread.h>
 #include <stdio.h>
 
 _Static_assert(sizeof(idx_t) == sizeof(int), "METIS must be built with 32-bit indices");
@@ -11,6 +12,9 @@ void fem_metis_version(char text[32]) {
 }
 
 // METIS wants at least one edge; graphs without any have no fill-in, so every order is as good.
+// The random numbers of METIS belong to the process: two calls at once would get other orders from one time to the next.
+static pthread_mutex_t metis_lock = PTHREAD_MUTEX_INITIALIZER;
+
 fem_status fem_graph_order(int n, const int *start, const int *adjacent, int *order) {
     if (n < 1 || start[n] == 0) {
         for (int i = 0; i < n; i++) order[i] = i;
@@ -29,7 +33,9 @@ fem_status fem_graph_order(int n, const int *start, const int *adjacent, int *or
     METIS_SetDefaultOptions(options);
     options[METIS_OPTION_NUMBERING] = 0;
     options[METIS_OPTION_SEED] = 1; // the same graph always gets the same order
+    pthread_mutex_lock(&metis_lock);
     int result = METIS_NodeND(&vertices, xadj, adjncy, NULL, options, order, inverse);
+    pthread_mutex_unlock(&metis_lock);
     if (result != METIS_OK)
         status = fem_fail(result == METIS_ERROR_MEMORY ? FEM_NO_MEMORY : FEM_BAD_INPUT,
                           "METIS could not order a graph of %d vertices (error %d)", n, result);
@@ -96,8 +102,10 @@ static fem_status partition_connected(int n, int *start, int *adjacent, int part
     options[METIS_OPTION_SEED] = 1; // the same graph always gets the same parts
     options[METIS_OPTION_CONTIG] = 1;
     options[METIS_OPTION_NCUTS] = 3;
+    pthread_mutex_lock(&metis_lock);
     int result = METIS_PartGraphKway(&vertices, &constraints, start, adjacent, NULL, NULL, NULL, &wanted, NULL, NULL,
                                      options, &cut, part);
+    pthread_mutex_unlock(&metis_lock);
     if (result != METIS_OK)
         return fem_fail(result == METIS_ERROR_MEMORY ? FEM_NO_MEMORY : FEM_BAD_INPUT,
                         "METIS could not cut a graph of %d vertices into %d parts (error %d)", n, parts, result);
