@@ -65,8 +65,23 @@ void scene_forces_destroy(scene_forces *forces) {
     *forces = (scene_forces){0};
 }
 
-fem_status scene_load_force(const scene_loading *load, const fem_mesh *mesh, double *force) {
-    double area;
+// f = M a at the vertices that are named, M with its rows summed up.
+static fem_status add_body_load(const scene_loading *load, const fem_body *body, double *force) {
+    double *mass = fem_calloc((size_t)fem_body_mesh(body)->vertex_count, sizeof *mass);
+    if (!mass) return fem_fail(FEM_NO_MEMORY, "no memory for a body load");
+    fem_body_vertex_masses(body, mass);
+    for (int k = 0; k < load->on.count; k++) {
+        int v = load->on.items[k];
+        vec3_axpy(force + 3 * (size_t)v, mass[v], load->vector);
+    }
+    fem_free(mass);
+    return FEM_OK;
+}
+
+fem_status scene_load_force(const scene_loading *load, const fem_body *body, double *force) {
+    const fem_mesh *mesh = fem_body_mesh(body);
+    double          area;
+    if (load->kind == SCENE_ACCELERATION) return add_body_load(load, body, force);
     if (load->kind == SCENE_TRACTION)
         return solver_add_surface_load(mesh, load->on.count, load->on.items, load->vector, 0, force, &area);
     if (load->kind == SCENE_PRESSURE)
@@ -76,7 +91,7 @@ fem_status scene_load_force(const scene_loading *load, const fem_mesh *mesh, dou
 }
 
 bool scene_is_load(scene_action_kind kind) {
-    return kind == SCENE_FORCE || kind == SCENE_TRACTION || kind == SCENE_PRESSURE;
+    return kind == SCENE_FORCE || kind == SCENE_TRACTION || kind == SCENE_PRESSURE || kind == SCENE_ACCELERATION;
 }
 
 solver_obstacle scene_obstacle_at(const scene_obstacle *o, double from, double to) {
@@ -109,7 +124,7 @@ fem_status scene_forces_create(scene_forces *forces, const scene *s, const fem_b
     if (vec3_norm(s->gravity) > 0) FEM_TRY(solver_add_gravity(body, s->gravity, f.gravity));
     for (int i = 0; i < s->action_count; i++) {
         if (scene_is_load(s->actions[i].kind))
-            FEM_TRY(scene_load_force(&s->actions[i].load, mesh, f.loads + n * (size_t)i));
+            FEM_TRY(scene_load_force(&s->actions[i].load, body, f.loads + n * (size_t)i));
     }
     *forces = f;
     f = (scene_forces){0};

@@ -183,7 +183,7 @@ typedef struct raw_modes {
 
 typedef struct raw_sketch { // variant: scene_action_kind, of a load
     int          variant;
-    double       force[3], traction[3], pressure;
+    double       force[3], traction[3], pressure, acceleration[3];
     const cJSON *on;
 } raw_sketch;
 
@@ -251,7 +251,7 @@ typedef struct raw_move {
 
 typedef struct raw_action { // variant: scene_action_kind
     int          variant;
-    double       force[3], traction[3], pressure;
+    double       force[3], traction[3], pressure, acceleration[3];
     raw_move     move;
     const char  *material, *region, *domain;
     double       stiffness, frequency;
@@ -289,7 +289,8 @@ typedef struct raw_output {
     int          frames;
     double       rate;
     unsigned     formats; // bits
-    int          sample;
+    const char  *surface;
+    int          interfaces, sample;
     const cJSON *probes;
 } raw_output;
 
@@ -361,8 +362,8 @@ void       scene_modes_destroy(scene_modes *modes);
 fem_status scene_read_action(scene_reader *reader, const cJSON *node, const scene *s, int material_count,
                              const fem_material *materials, scene_action *action);
 // A load in full; the path stands at the object that holds its keys.
-fem_status scene_read_load(scene_reader *reader, const cJSON *on, scene_action_kind kind, const double force[3],
-                           const double traction[3], double pressure, const scene_part *part, scene_loading *load);
+fem_status scene_read_load(scene_reader *reader, const cJSON *on, scene_action_kind kind, const double *vector,
+                           const scene_part *part, scene_loading *load); // vector: 3, of a pressure 1
 // Cuts the object's part into domains and reads what they have of their own; the path stands at the object.
 fem_status scene_read_decompose(scene_reader *reader, const cJSON *object, const raw_decompose *raw, scene *s);
 // The domain that a name or number means.
@@ -384,8 +385,8 @@ void scene_fixed_dofs(const scene *s, unsigned char *fixed);
 // Where a motion is at a time: between the keyframes around it, at rest at time 0, at the last one for ever after.
 scene_keyframe scene_move_at(const scene_move *move, double time);
 // Adds a load in full, 3 per vertex.
-fem_status scene_load_force(const scene_loading *load, const fem_mesh *mesh, double *force);
-bool       scene_is_load(scene_action_kind kind); // force, traction, pressure
+fem_status scene_load_force(const scene_loading *load, const fem_body *body, double *force);
+bool       scene_is_load(scene_action_kind kind); // force, traction, pressure, acceleration
 // An obstacle at the beginning of a step, with its mean velocity over it.
 solver_obstacle scene_obstacle_at(const scene_obstacle *obstacle, double from, double to);
 // Full force of each load, and gravity.

@@ -176,6 +176,8 @@ static const scene_key sketch_keys[] = {
      .about = "force per rest area on the surface between the vertices"},
     {.name = "pressure", .alternative = true, .unit = "Pa", WITHIN(-1e15, 1e15), AT(raw_sketch, pressure),
      .about = "against the outward normal at rest, on the surface between the vertices"},
+    {.name = "acceleration", .shape = SHAPE_VECTOR, .alternative = true, .unit = "m/s^2", WITHIN(-1e9, 1e9), AT(raw_sketch, acceleration),
+     .about = "body load: force per mass at the vertices"},
     {.name = "on", .type = KEY_SELECTION, .required = true, .table = &scene_selection_table, AT(raw_sketch, on), .about = "what it acts on"},
 };
 const scene_table scene_sketch_table = {.name = "sketch", TABLE(sketch_keys), ONE_OF(raw_sketch),
@@ -337,7 +339,7 @@ static const scene_key move_keys[] = {
 static const scene_table move_table = {.name = "move", TABLE(move_keys),
     .about = "A prescribed rigid motion of a selection."};
 
-enum { LOADS = 1 << SCENE_FORCE | 1 << SCENE_TRACTION | 1 << SCENE_PRESSURE, CHANGES = 1 << SCENE_MATERIAL | 1 << SCENE_STIFFNESS | 1 << SCENE_FREQUENCY };
+enum { LOADS = 1 << SCENE_FORCE | 1 << SCENE_TRACTION | 1 << SCENE_PRESSURE | 1 << SCENE_ACCELERATION, CHANGES = 1 << SCENE_MATERIAL | 1 << SCENE_STIFFNESS | 1 << SCENE_FREQUENCY };
 static const scene_key action_keys[] = {
     {.name = "force", .shape = SHAPE_VECTOR, .alternative = true, .unit = "N", WITHIN(-1e15, 1e15), AT(raw_action, force),
      .about = "total force, spread equally over the vertices"},
@@ -345,6 +347,8 @@ static const scene_key action_keys[] = {
      .about = "force per rest area on the surface between the vertices"},
     {.name = "pressure", .alternative = true, .unit = "Pa", WITHIN(-1e15, 1e15), AT(raw_action, pressure),
      .about = "against the outward normal at rest, on the surface between the vertices"},
+    {.name = "acceleration", .shape = SHAPE_VECTOR, .alternative = true, .unit = "m/s^2", WITHIN(-1e9, 1e9), AT(raw_action, acceleration),
+     .about = "body load: force per mass, on the mass at the vertices; {\"region\": NAME} takes a whole region"},
     {.name = "move", .type = KEY_SECTION, .alternative = true, .table = &move_table, AT(raw_action, move), .about = "prescribed motion of the vertices"},
     {.name = "material", .type = KEY_TEXT, .alternative = true, AT(raw_action, material),
      .about = "another material of the same type from `start` on, by name; reduced bodies with polynomial forces only"},
@@ -422,8 +426,12 @@ static const scene_key output_keys[] = {
     {.name = "frames", .type = KEY_INTEGER, .fallback = {100}, WITHIN(1, 1000000), AT(raw_output, frames),
      .about = "dynamics: number of frames; the first is at time 0"},
     {.name = "rate", .fallback = {30}, .unit = "1/s", POSITIVE(1e9), AT(raw_output, rate), .about = "dynamics: frames per second"},
-    {.name = "formats", .type = KEY_CHOICE, .shape = SHAPE_LIST, .choices = "vtu", .fallback = {1}, AT(raw_output, formats),
-     .about = "of the frames; vtu: one .vtu each and a .pvd for all"},
+    {.name = "formats", .type = KEY_CHOICE, .shape = SHAPE_LIST, .choices = "vtu|obj", .fallback = {1}, AT(raw_output, formats),
+     .about = "of the frames; vtu: one .vtu each and a .pvd for all; obj: one .obj each, the `surface` or the skin of the mesh"},
+    {.name = "surface", .type = KEY_TEXT, .otherwise = "the skin of the mesh", AT(raw_output, surface),
+     .about = "triangles (.obj, .stl, .ply) in the units of the part's mesh, which move with the elements that they lie in; what lies outside follows the nearest element"},
+    {.name = "interfaces", .type = KEY_CHOICE, .choices = "c0|c1|owner", AT(raw_output, interfaces),
+     .about = "trees of domains: how the vertices that domains share are shown: at the mean of the domains' places, smoothed so that slopes go on too, or with the domain nearest to the root"},
     {.name = "probes", .type = KEY_SELECTIONS, .otherwise = "none", .table = &scene_selection_table, AT(raw_output, probes),
      .about = "names and selections whose mean displacement goes to probes.csv"},
     {.name = "sample", .type = KEY_CHOICE, .choices = "frame|step", AT(raw_output, sample), .about = "rows of the CSV files"},

@@ -119,6 +119,7 @@ static fem_status read_part(scene_reader *reader, const cJSON *node, int materia
     size_t     length;
     FEM_TRY(reader_table(reader, node, &scene_part_table, &raw));
     part->quadrature = raw.quadrature;
+    part->scale = raw.scale;
     part->name = fem_copy_string(node->string);
     if (!part->name) return fem_fail(FEM_NO_MEMORY, "no memory for a part");
     length = reader_enter(reader, "mesh");
@@ -402,13 +403,40 @@ done:
     return status;
 }
 
-static fem_status read_output(scene_reader *reader, const raw_output *raw, scene *s) {
-    fem_status status = FEM_OK;
-    int        count = raw->probes ? cJSON_GetArraySize(raw->probes) : 0;
-    size_t     length = reader_enter(reader, "output.probes");
+// Triangles that move with the body.
+static fem_status read_surface(scene_reader *reader, const raw_output *raw, const cJSON *section, scene *s) {
+    fem_status   status = FEM_OK;
+    const cJSON *node = cJSON_GetObjectItemCaseSensitive(section, "surface");
+    char        *path = NULL;
+    size_t       length = reader_enter(reader, "output.surface");
+    if (!s->write_obj)
+        return reader_fail(reader, node, "is not written, expected \"formats\" with \"obj\" among them");
+    FEM_TRY(scene_relative_path(&path, reader, raw->surface));
+    FEM_TRY(reader_prefix(reader, node, fem_surface_read(&s->surface, path)));
+    for (size_t i = 0; i < 3 * (size_t)s->surface.vertex_count; i++) s->surface.vertices[i] *= s->parts[s->object].scale;
+    reader_leave(reader, length);
+done:
+    fem_free(path);
+    return status;
+}
+
+static fem_status read_output(scene_reader *reader, const raw_output *raw, const cJSON *root, scene *s) {
+    fem_status   status = FEM_OK;
+    const cJSON *section = cJSON_GetObjectItemCaseSensitive(root, "output");
+    int          count = raw->probes ? cJSON_GetArraySize(raw->probes) : 0;
+    size_t       length;
     s->frames = raw->frames;
     s->rate = raw->rate;
     s->write_vtu = raw->formats & 1u;
+    s->write_obj = raw->formats & 2u;
+    s->seams = (solver_seams)raw->interfaces;
+    if (raw->surface) FEM_TRY(read_surface(reader, raw, section, s));
+    if (s->tree.domains.count == 0 && cJSON_GetObjectItemCaseSensitive(section, "interfaces")) {
+        reader_enter(reader, "output.interfaces");
+        return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(section, "interfaces"),
+                           "only trees of domains have interfaces, expected an object with \"decompose\"");
+    }
+    length = reader_enter(reader, "output.probes");
     s->sample_steps = raw->sample == 1;
     s->probes = fem_calloc((size_t)count, sizeof *s->probes);
     if (!s->probes) return fem_fail(FEM_NO_MEMORY, "no memory for %d probes", count);
@@ -489,7 +517,7 @@ static fem_status read_tree(scene_reader *reader, const cJSON *root, scene *s) {
     FEM_TRY(read_parts(reader, raw.parts, material_count, materials, s));
     FEM_TRY(read_objects(reader, raw.objects, s));
     FEM_TRY(read_actions(reader, raw.actions, material_count, materials, s));
-    FEM_TRY(read_output(reader, &raw.output, s));
+    FEM_TRY(read_output(reader, &raw.output, root, s));
     FEM_TRY(check_whole(reader, root, s));
 done:
     fem_free(materials);
@@ -545,6 +573,7 @@ void scene_destroy(scene *s) {
         fem_free(s->probes[i].on.items);
     }
     fem_remarks_destroy(&s->remarks);
+    fem_surface_destroy(&s->surface);
     fem_free(s->parts);
     fem_free(s->actions);
     fem_free(s->probes);

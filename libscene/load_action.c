@@ -67,7 +67,7 @@ static fem_status check_load(scene_reader *reader, const cJSON *on, const scene_
     }
     if (held == load->on.count)
         return reader_fail(reader, on, "selects only vertices that are fixed, where a load has no effect");
-    if (load->kind == SCENE_FORCE) return FEM_OK;
+    if (load->kind == SCENE_FORCE || load->kind == SCENE_ACCELERATION) return FEM_OK;
     double  area, unit[3] = {1, 0, 0};
     double *force = fem_calloc(3 * (size_t)part->mesh.vertex_count, sizeof *force);
     if (!force) return fem_fail(FEM_NO_MEMORY, "no memory for a load on %d vertices", part->mesh.vertex_count);
@@ -79,13 +79,12 @@ static fem_status check_load(scene_reader *reader, const cJSON *on, const scene_
     return status;
 }
 
-fem_status scene_read_load(scene_reader *reader, const cJSON *on, scene_action_kind kind, const double force[3],
-                           const double traction[3], double pressure, const scene_part *part, scene_loading *load) {
+fem_status scene_read_load(scene_reader *reader, const cJSON *on, scene_action_kind kind, const double *vector,
+                           const scene_part *part, scene_loading *load) {
     fem_status status = FEM_OK;
     size_t     length = reader_enter(reader, "on");
     load->kind = kind;
-    memcpy(load->vector, kind == SCENE_FORCE ? force : traction, sizeof load->vector);
-    if (kind == SCENE_PRESSURE) load->vector[0] = pressure;
+    memcpy(load->vector, vector, (kind == SCENE_PRESSURE ? 1 : 3) * sizeof *vector);
     FEM_TRY(scene_select(reader, on, &part->mesh, &load->on));
     FEM_TRY(check_load(reader, on, part, load));
     reader_leave(reader, length);
@@ -170,7 +169,8 @@ fem_status scene_read_action(scene_reader *reader, const cJSON *node, const scen
         reader_leave(reader, length);
         return read_move(reader, &raw.move, &part->mesh, &action->load.on, s->method != SCENE_STATIC, &action->move);
     }
-    FEM_TRY(scene_read_load(reader, raw.on, action->kind, raw.force, raw.traction, raw.pressure, part, &action->load));
+    const double *vectors[] = {raw.force, raw.traction, &raw.pressure, raw.acceleration};
+    FEM_TRY(scene_read_load(reader, raw.on, action->kind, vectors[action->kind], part, &action->load));
     if (!(raw.end > raw.start)) {
         reader_enter(reader, "end");
         return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(node, "end"),

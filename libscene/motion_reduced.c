@@ -11,6 +11,7 @@ typedef struct reduced_motion {
     scene_motion    base;
     const scene    *s;
     const fem_mesh *mesh;
+    const fem_body *body;
     scene_class *class;
     solver_inertia  inertia; // of a free body
     solver_reduced *held;    // one of these two
@@ -175,7 +176,7 @@ static fem_status load_free(reduced_motion *m, double time) {
         double              factor = scene_is_load(a->kind) ? scene_load_factor(a, time) : 0;
         if (factor == 0) continue;
         memset(m->vertex_force, 0, (size_t)basis->n * sizeof *m->vertex_force);
-        FEM_TRY(scene_load_force(&a->load, m->mesh, m->vertex_force));
+        FEM_TRY(scene_load_force(&a->load, m->body, m->vertex_force));
         for (int k = 0; k < a->load.on.count; k++) {
             size_t v = 3 * (size_t)a->load.on.items[k];
             double force[3] = {factor * m->vertex_force[v], factor * m->vertex_force[v + 1],
@@ -315,6 +316,7 @@ fem_status scene_motion_reduced(scene_motion **motion, const scene *s, const fem
     if (!m) return fem_fail(FEM_NO_MEMORY, "no memory for a run");
     m->s = s;
     m->mesh = &part->mesh;
+    m->body = body;
     m->base = (scene_motion){.step = step, .show = show, .energies = energies, .report = report, .destroy = destroy};
     FEM_TRY(scene_class_create(&m->class, part, body, s->solver.mass, s->cache, progress, notes));
     FEM_TRY(allocate(m));

@@ -114,7 +114,13 @@ static void energies(const scene_motion *motion, solver_energies *e) {
     solver_tree_energies t;
     solver_tree_get_energies(m->tree, &t);
     *e = (solver_energies){.kinetic = t.kinetic, .strain = t.strain + t.springs, .load = t.potential};
-    if (m->total) e->load -= dense_dot(3 * m->mesh->vertex_count, m->total, m->u);
+    for (int v = 0; m->total && v < m->mesh->vertex_count; v++) { // where the domain has the vertex that the load is on
+        double x[3], u[3];
+        if (m->point[v] < 0) continue;
+        solver_tree_point(m->tree, m->point[v], x, NULL);
+        vec3_sub(u, x, m->mesh->vertices + 3 * (size_t)v);
+        e->load -= vec3_dot(m->total + 3 * (size_t)v, u);
+    }
 }
 
 static void report(const scene_motion *motion, scene_result *result) {
@@ -241,7 +247,7 @@ done:
 
 // ---- creation ------------------------------------------------------------------------------------------------------
 
-static fem_status make_loads(tree_motion *m) {
+static fem_status make_loads(tree_motion *m, const fem_body *body) {
     fem_status status = FEM_OK;
     size_t     n = 3 * (size_t)m->mesh->vertex_count;
     bool       any = false;
@@ -256,7 +262,7 @@ static fem_status make_loads(tree_motion *m) {
     for (int i = 0; i < m->s->action_count; i++) {
         const scene_action *a = &m->s->actions[i];
         if (!scene_is_load(a->kind)) continue;
-        FEM_TRY(scene_load_force(&a->load, m->mesh, m->loads + n * (size_t)i));
+        FEM_TRY(scene_load_force(&a->load, body, m->loads + n * (size_t)i));
         for (int k = 0; k < a->load.on.count; k++) {
             int v = a->load.on.items[k];
             if (m->point[v] < 0 && m->assembly->owner[v] >= 0)
@@ -363,7 +369,8 @@ done:
     return status;
 }
 
-fem_status scene_motion_tree(scene_motion **motion, const scene *s, const fem_progress *progress, char **notes) {
+fem_status scene_motion_tree(scene_motion **motion, const scene *s, const fem_body *body, const fem_progress *progress,
+                             char **notes) {
     fem_status   status = FEM_OK;
     tree_motion *m = fem_calloc(1, sizeof *m);
     if (!m) return fem_fail(FEM_NO_MEMORY, "no memory for a run");
@@ -373,6 +380,7 @@ fem_status scene_motion_tree(scene_motion **motion, const scene *s, const fem_pr
     for (int i = 0; i < s->action_count; i++)
         if (s->actions[i].kind == SCENE_MOVE) m->drive = &s->actions[i].move;
     FEM_TRY(scene_assemble(&m->assembly, s, progress, notes));
+    FEM_TRY(solver_assembly_set_seams(m->assembly, s->seams));
     m->u = fem_calloc(3 * (size_t)m->mesh->vertex_count, sizeof *m->u);
     m->v = fem_calloc(3 * (size_t)m->mesh->vertex_count, sizeof *m->v);
     m->done = fem_calloc((size_t)s->action_count, sizeof *m->done);
@@ -384,7 +392,7 @@ fem_status scene_motion_tree(scene_motion **motion, const scene *s, const fem_pr
     FEM_TRY(solver_assembly_tree(&m->tree, m->assembly, m->drive != NULL, &s->tree.options));
     FEM_TRY(place_root(m));
     solver_tree_set_gravity(m->tree, s->gravity);
-    FEM_TRY(make_loads(m));
+    FEM_TRY(make_loads(m, body));
     FEM_TRY(make_contact(m, notes));
     FEM_TRY(change_stiffness(m, 0));
     *motion = &m->base;

@@ -204,12 +204,12 @@ fem_status scene_run(const scene *s, const char *folder, int frames, const fem_p
     FEM_TRY(fem_progress_report(progress, "preparing", 0));
     FEM_TRY(make_body(&sim));
     if (s->tree.domains.count > 0)
-        FEM_TRY(scene_motion_tree(&sim.motion, s, progress, &sim.notes));
+        FEM_TRY(scene_motion_tree(&sim.motion, s, sim.body, progress, &sim.notes));
     else if (s->method == SCENE_REDUCED)
         FEM_TRY(scene_motion_reduced(&sim.motion, s, sim.body, progress, &sim.notes));
     else
         FEM_TRY(scene_motion_full(&sim.motion, s, sim.body, sim.fixed));
-    FEM_TRY(scene_record_create(&sim.record, s, folder));
+    FEM_TRY(scene_record_create(&sim.record, s, folder, &sim.notes));
     prepared = fem_seconds();
     FEM_TRY(s->method == SCENE_STATIC ? run_static(&sim) : run_dynamic(&sim, frames > 0 ? frames : s->frames));
 done:

@@ -28,6 +28,7 @@ typedef enum scene_action_kind {
     SCENE_FORCE,
     SCENE_TRACTION,
     SCENE_PRESSURE,
+    SCENE_ACCELERATION,
     SCENE_MOVE,
     SCENE_MATERIAL,
     SCENE_STIFFNESS,
@@ -36,9 +37,9 @@ typedef enum scene_action_kind {
 
 // A load on a selection, in full.
 typedef struct scene_loading {
-    scene_action_kind kind; // force, traction or pressure
+    scene_action_kind kind; // force, traction, pressure or acceleration
     scene_vertices    on;
-    double            vector[3]; // force: N in all; traction: Pa; pressure: Pa in vector[0]
+    double            vector[3]; // force: N in all; traction: Pa; pressure: Pa in vector[0]; acceleration: m/s^2
 } scene_loading;
 
 // How the basis of a reduced part is made.
@@ -54,6 +55,7 @@ typedef struct scene_part {
     char             *name;
     fem_mesh          mesh; // in metres, with the scene's materials
     int               quadrature;
+    double            scale; // metres per unit of the mesh file
     scene_vertices    fixed; // may be empty
     scene_modes       modes;
     scene_forces_kind forces;
@@ -127,7 +129,9 @@ typedef struct scene {
     int                    steps_per_frame; // dynamics
     int                    frames;          // dynamics: the first is the state at time 0
     double                 rate;            // frames per second of simulated time
-    bool                   write_vtu;
+    bool                   write_vtu, write_obj;
+    fem_surface            surface;      // embedded in the body and written as .obj; empty: the skin of the mesh
+    solver_seams           seams;        // of a tree, as it is shown
     bool                   sample_steps; // CSV rows for every step, not only for every frame
     int                    probe_count;
     scene_probe           *probes;
@@ -193,7 +197,7 @@ typedef struct scene_result {
 } scene_result;
 void scene_result_destroy(scene_result *result);
 
-// Runs a scene and writes FOLDER/NAME.pvd with its frames NAME_00000.vtu ..., FOLDER/probes.csv and
+// Runs a scene and writes FOLDER/NAME.pvd with its frames NAME_00000.vtu ..., NAME_00000.obj ..., FOLDER/probes.csv and
 // FOLDER/energies.csv. frames = 0 means the scene's own number. However the run ends, the files on disk are complete,
 // the .pvd lists exactly the frames of this run, and `result` (may be NULL) describes what was done; the caller
 // destroys it.

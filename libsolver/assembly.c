@@ -347,7 +347,8 @@ static fem_status allocate(assembly_work *w) {
     a->instances = fem_calloc(count, sizeof *a->instances);
     a->origin = fem_calloc(count, sizeof *a->origin);
     a->local = fem_calloc(count, sizeof *a->local);
-    a->work = fem_calloc(count, sizeof *a->work);
+    a->first = fem_calloc(count + 1, sizeof *a->first);
+    a->shown = fem_calloc(count, sizeof *a->shown);
     a->owner = fem_alloc(vertices, sizeof *a->owner);
     a->vertex = fem_alloc(vertices, sizeof *a->vertex);
     w->parts = fem_calloc(count, sizeof *w->parts);
@@ -359,7 +360,7 @@ static fem_status allocate(assembly_work *w) {
     w->pull = fem_calloc(count, sizeof *w->pull);
     solver_domain_options *domains = fem_calloc(count, sizeof *domains);
     w->domains = domains;
-    if (!a->classes || !a->tree_classes || !a->instances || !a->origin || !a->local || !a->work || !a->owner ||
+    if (!a->classes || !a->tree_classes || !a->instances || !a->origin || !a->local || !a->first || !a->shown || !a->owner ||
         !a->vertex || !w->parts || !w->modes || !w->mass || !w->moment || !w->second || !w->around || !w->pull ||
         !domains)
         return fem_fail(FEM_NO_MEMORY, "no memory for %zu domains", count);
@@ -367,6 +368,7 @@ static fem_status allocate(assembly_work *w) {
     for (size_t i = 0; i < count; i++)
         domains[i] = w->options->domains ? w->options->domains[i] : solver_assembly_domain_options(w->options);
     a->vertex_count = (int)vertices;
+    a->mesh = w->mesh;
     a->rest = w->mesh->vertices;
     return FEM_OK;
 }
@@ -435,12 +437,17 @@ fem_status solver_assembly_create(solver_assembly **assembly, const fem_mesh *me
     fill_instances(&w);
     fill_vertices(&w);
     for (int i = 0; i < w.a->count; i++) {
-        w.a->work[i] = fem_alloc(6 * (size_t)w.a->classes[i]->mesh.vertex_count, sizeof(double));
-        if (!w.a->work[i]) {
-            status = fem_fail(FEM_NO_MEMORY, "no memory for %d vertices", w.a->classes[i]->mesh.vertex_count);
-            goto done;
-        }
+        const solver_class *c = w.a->classes[i];
+        w.a->first[i + 1] = w.a->first[i] + c->mesh.vertex_count;
+        w.a->warped = w.a->warped || (c->kind == SOLVER_FORCES_WARPED && c->basis.r > 0);
     }
+    w.a->copies = fem_calloc(6 * (size_t)w.a->first[w.a->count], sizeof *w.a->copies);
+    if (!w.a->copies) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %d vertices", w.a->first[w.a->count]);
+        goto done;
+    }
+    FEM_TRY(assembly_find_seams(w.a));
+    FEM_TRY(solver_assembly_set_seams(w.a, SOLVER_SEAMS_C0));
     w.a->seconds = fem_seconds() - begun;
     *assembly = w.a;
     w.a = NULL;
@@ -455,10 +462,11 @@ void solver_assembly_destroy(solver_assembly *a) {
     for (int i = 0; i < a->count; i++) {
         solver_class_destroy(a->classes[i]);
         fem_free(a->local[i]);
-        fem_free(a->work[i]);
     }
     fem_free(a->classes), fem_free(a->tree_classes), fem_free(a->instances), fem_free(a->origin);
-    fem_free(a->local), fem_free(a->work), fem_free(a->owner), fem_free(a->vertex);
+    fem_free(a->local), fem_free(a->owner), fem_free(a->vertex), fem_free(a->first), fem_free(a->shown);
+    fem_free(a->seam_start), fem_free(a->seam_vertex), fem_free(a->seam_local), fem_free(a->copies);
+    fem_free(a->join_start), fem_free(a->join_copy), fem_free(a->join_weight);
     for (int k = 0; k < a->joint_count; k++) fem_free(a->joints[k].ends[0].rows), fem_free(a->joints[k].ends[1].rows);
     fem_free(a->joints);
     fem_free(a);

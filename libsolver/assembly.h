@@ -61,8 +61,9 @@ typedef struct solver_assembly {
     solver_tree_instance *instances;
     double (*origin)[3]; // of each instance's frame at rest, in the coordinates of the mesh; axes are those of the mesh
     int         **local; // of each instance: vertex of the mesh for each of its own
-    int           vertex_count;
-    const double *rest;   // of the mesh: 3 per vertex; not owned
+    int             vertex_count;
+    const fem_mesh *mesh;   // not owned
+    const double   *rest;   // of the mesh: 3 per vertex; not owned
     int          *owner;  // per vertex of the mesh: the instance whose motion it has, -1: it is in no element
     int          *vertex; // per vertex of the mesh: its number in the owner's class
     int           joint_count;
@@ -72,7 +73,19 @@ typedef struct solver_assembly {
     int           modes;                                                // in all
     int           cached;                                               // classes that came from the store
     double        seconds, seconds_modes, seconds_forces, seconds_rest; // whole; the parts are sums over the threads
-    double      **work;                                                 // of solver_assembly_show
+    // Copies: the vertices of all instances, one instance after the other. A vertex of the mesh is shown as the sum of
+    // its copies with their weights (assembly_seams.c).
+    int    *first;       // per instance and one more: its first copy
+    int    *seam_start;  // per instance and one more: the vertices that it shares with its parent,
+    int    *seam_vertex; // as the parent's class counts them,
+    int    *seam_local;  // and as its own does
+    int    *join_start;  // per vertex of the mesh and one more
+    int    *join_copy;
+    double *join_weight;
+    bool    warped; // is any domain?
+    // work space of solver_assembly_show
+    double              *copies; // displacements, then velocities, 3 per copy
+    solver_frame_motion *shown;
 } solver_assembly;
 
 // The mesh must outlive the assembly; the tree of domains need not. `fixed`: the vertices that the tree was made with.
@@ -92,10 +105,18 @@ fem_status solver_assembly_tree(solver_tree **tree, const solver_assembly *assem
 fem_status solver_assembly_point(const solver_assembly *assembly, solver_tree *tree, int vertex, int *point);
 fem_status solver_assembly_local_point(const solver_assembly *assembly, solver_tree *tree, int instance, int vertex,
                                        int *point);
-// Displacement and velocity of all vertices of the mesh, 3 each; v may be NULL. Each vertex moves with its owner.
-// Changes work space of the assembly only.
+// How the copies of an interface vertex, which differ by the gap between two domains, become one vertex. (P1, section 6)
+typedef enum solver_seams {
+    SOLVER_SEAMS_C0,    // their mean
+    SOLVER_SEAMS_C1,    // near interfaces a moving least squares fit over both domains, so that slopes go on too
+    SOLVER_SEAMS_OWNER, // the vertex moves with the domain nearest to the root
+} solver_seams;
+// An assembly begins with C0. When it fails all is as it was.
+fem_status solver_assembly_set_seams(solver_assembly *assembly, solver_seams seams);
+// Displacement and velocity of all vertices of the mesh, 3 each; v may be NULL. What hangs on a warped domain is shown
+// where its warped interface is. Changes work space of the assembly only.
 void solver_assembly_show(const solver_assembly *assembly, solver_tree *tree, double *u, double *v);
-// Where each instance has its local vertices, displaced as above, and its velocities: 3 per local vertex, NULL = not.
+// The same of the vertices of one instance, as it has them itself: 3 per local vertex, NULL = not.
 void solver_assembly_show_instance(const solver_assembly *assembly, solver_tree *tree, int instance, double *u,
                                    double *v);
 // Where the frame of the root is when the body at rest is turned about the point c and then moved, and moves on.
