@@ -87,6 +87,8 @@ fem_status app_material_apply(fem_mesh *mesh, const char *path, bool needs_densi
 // Did the file say what the body is made of?
 bool app_mesh_has_material(const fem_mesh *mesh);
 
+bool app_is_scene(const char *path); // by its ending: .json, .json.gz
+
 // ---- held vertices (fixed_option.c) -----------------------------------------------------------------------------
 
 // --fix: the vertices in a file, numbered as the mesh file does, or of the vertex set behind "set:"; 0-based,

@@ -248,6 +248,68 @@ static int print_text(const fem_mesh *mesh, const settings *s, const findings *f
     return APP_DONE;
 }
 
+// ---- scenes -------------------------------------------------------------------------------------------------------
+
+static int print_scene_json(const scene_frequencies *f, double seconds_read) {
+    app_json json;
+    app_json_begin(&json, stdout);
+    app_json_object(&json, NULL);
+    app_json_integer(&json, "vertices", f->vertices);
+    app_json_integer(&json, "elements", f->elements);
+    app_json_integer(&json, "free_dofs", f->free_dofs);
+    app_json_number(&json, "mass", f->mass);
+    app_json_numbers(&json, "eigenvalues", f->count, f->eigenvalues);
+    app_json_array(&json, "frequencies_hz");
+    for (int i = 0; i < f->count; i++) app_json_number(&json, NULL, frequency(f->eigenvalues[i]));
+    app_json_end(&json);
+    app_json_numbers(&json, "residuals", f->count, f->residuals);
+    app_json_object(&json, "seconds");
+    app_json_number(&json, "read", seconds_read);
+    app_json_number(&json, "prepare", f->seconds_prepare);
+    app_json_number(&json, "solve", f->seconds_solve);
+    app_json_end(&json);
+    app_json_integer(&json, "dofs", f->dofs);
+    app_json_integer(&json, "domains", f->domains);
+    return app_json_finish(&json);
+}
+
+static int print_scene_text(const scene_frequencies *f, double seconds_read) {
+    printf("%d vertices, %d elements, %d free degrees of freedom, %.6g kg\n", f->vertices, f->elements, f->free_dofs,
+           f->mass);
+    if (f->domains > 0) printf("%d domains with %d modes\n", f->domains, f->dofs);
+    printf("\n mode      frequency Hz    eigenvalue 1/s^2   residual\n");
+    for (int i = 0; i < f->count; i++)
+        printf("%5d  %16.8g  %18.10g  %9.2g\n", i + 1, frequency(f->eigenvalues[i]), f->eigenvalues[i],
+               f->residuals[i]);
+    printf("\nseconds: read %.3f, prepare %.3f, solve %.3f\n", seconds_read, f->seconds_prepare, f->seconds_solve);
+    return fflush(stdout) == 0 ? APP_DONE : APP_FAILED;
+}
+
+// The body of a scene, as the scene simulates it: full, reduced, or cut into domains.
+static int run_scene(const char *path, const settings *given, int count, const app_list *overrides) {
+    fem_status        status = FEM_OK;
+    int               exit_code = APP_DONE;
+    scene            *s = NULL;
+    scene_frequencies found = {0};
+    app_progress      progress;
+    char              usual[512];
+    double            begun = fem_seconds(), read;
+    app_progress_begin(&progress, given->quiet, NULL, 0);
+    FEM_TRY(scene_load(&s, path, overrides->count, overrides->items));
+    FEM_TRY(scene_set_cache(s, app_cache_folder(NULL, usual, sizeof usual)));
+    read = fem_seconds() - begun;
+    FEM_TRY(scene_find_frequencies(s, count, &progress.callback, &found));
+    app_progress_end(&progress);
+    app_print_notes(found.notes);
+    exit_code = given->json ? print_scene_json(&found, read) : print_scene_text(&found, read);
+done:
+    app_progress_end(&progress);
+    if (status != FEM_OK) exit_code = app_fail(status);
+    scene_frequencies_destroy(&found);
+    scene_destroy(s);
+    return exit_code;
+}
+
 // The rules that the option parser does not know. Returns APP_DONE or, after a message, APP_BAD_INPUT.
 static int check_settings(const settings *s) {
     static const char *const endings[] = {".vtu", ".npy", ".mtx", ".basis"};
@@ -269,6 +331,7 @@ static int run(int argc, char **argv) {
     settings s = {
         .material = app_material_none(), .body = fem_body_default_options(), .modes = modes_settings_default()};
     modes_settings  *m = &s.modes;
+    app_list         overrides = {0};
     const app_option options[] = {
         {"--count", "-n", APP_INT, &m->count, 1, 1e9, "K", "number of modes, without the rigid ones"},
         {"--method", NULL, APP_TEXT, &m->method, 0, 0, "NAME",
@@ -308,6 +371,7 @@ static int run(int argc, char **argv) {
          "the modes as .vtu, .npy, .mtx (rows: dofs) or .basis (for scenes)"},
         {"--matrices", NULL, APP_TEXT, &s.matrices, 0, 0, "PREFIX",
          "PREFIX_K.mtx, PREFIX_M.mtx, and their rows' meaning in PREFIX_dofs.csv"},
+        {"--set", NULL, APP_LIST, &overrides, 0, 0, "KEY=VALUE", "of a scene: overrides it"},
         {"--threads", NULL, APP_INT, &s.threads, 0, 256, "N", "default: one per core"},
         {"--quiet", "-q", APP_FLAG, &s.quiet, 0, 0, NULL, "no progress"},
         {"--json", NULL, APP_FLAG, &s.json, 0, 0, NULL, "one JSON object on standard output"},
@@ -320,6 +384,9 @@ static int run(int argc, char **argv) {
     if ((exit_code = check_settings(&s)) != APP_DONE) return exit_code;
     if ((exit_code = modes_settings_recipe(m, &recipe)) != APP_DONE) return exit_code;
     fem_set_threads(s.threads);
+    if (app_is_scene(words.items[0])) return run_scene(words.items[0], &s, m->count, &overrides);
+    if (overrides.count > 0)
+        return app_usage_error(&command_modes, "--set is for scenes, and %s is none", words.items[0]);
 
     fem_status   status = FEM_OK;
     bool         writing = false;
@@ -349,8 +416,11 @@ done:
     return exit_code;
 }
 
-const app_command command_modes = {"modes", "Vibration modes, or a basis of Krylov modes and derivatives, of a mesh",
-                                   "MESH --count K [OPTIONS]",
-                                   "limber modes beam.veg --count 10 --method lanczos --fix beam.bou --json",
-                                   run,
-                                   NULL};
+const app_command command_modes = {
+    "modes",
+    "Vibration modes, or a basis of Krylov modes and derivatives, of a mesh",
+    "MESH|SCENE --count K [OPTIONS]",
+    "limber modes beam.veg --count 10 --method lanczos --fix beam.bou --json",
+    run,
+    "Of a SCENE (.json) only --count, --set, --threads, --quiet and --json are read: its "
+    "body in small vibrations, full, reduced, or cut into domains.\n"};

@@ -14,6 +14,7 @@ typedef struct modes_recipe {
     modes_derivative_kind kind;        // of the derivatives; tangent ones want vibration modes
     int                   count;  // columns of the basis; without derivatives all are linear, and `linear` is not read
     double                energy; // with derivatives: fewer columns when these keep that part of the energy; 1 = count
+    bool                  keep;   // with derivatives: all linear modes stay as they are, derivatives fill what is left
     modes_condense_method condense; // with derivatives
     modes_metric          metric;   // of PCA
     modes_krylov_options  krylov; // seeds, interfaces, orthogonalisation; count, ritz and inverse are set by the recipe

@@ -47,16 +47,15 @@ static fem_hash class_key(const scene_part *part, fem_mass_kind mass) {
 
 // ---- the file ------------------------------------------------------------------------------------------------------
 
-static fem_status write_class(const scene_class *c, fem_hash key, const char *path) {
-    const cubature_polynomial *p = &c->polynomial;
-    const int                  size[] = {c->basis.n, c->basis.r, p->group_count, p->set_count};
-    size_t                     r = (size_t)c->basis.r;
-    fem_store_item             items[] = {
-                    {"size", FEM_STORE_INT, 4, size},
-                    {"omega2", FEM_STORE_DOUBLE, r, c->basis.omega2},
-                    {"U", FEM_STORE_DOUBLE, (size_t)c->basis.n * r, c->basis.U},
-                    {"sets", FEM_STORE_DOUBLE, (size_t)p->set_count * p->count, p->sets},
-                    {"mass", FEM_STORE_DOUBLE, (size_t)p->group_count * r * r, p->mass},
+fem_status scene_class_write(const modes_basis *basis, const cubature_polynomial *p, fem_hash key, const char *path) {
+    const int      size[] = {basis->n, basis->r, p->group_count, p->set_count};
+    size_t         r = (size_t)basis->r;
+    fem_store_item items[] = {
+        {"size", FEM_STORE_INT, 4, size},
+        {"omega2", FEM_STORE_DOUBLE, r, basis->omega2},
+        {"U", FEM_STORE_DOUBLE, (size_t)basis->n * r, basis->U},
+        {"sets", FEM_STORE_DOUBLE, (size_t)p->set_count * p->count, p->sets},
+        {"mass", FEM_STORE_DOUBLE, (size_t)p->group_count * r * r, p->mass},
     };
     return fem_store_write(path, "class", CLASS_VERSION, key, 5, items);
 }
@@ -72,46 +71,47 @@ static int find_groups(const fem_mesh *mesh, int *materials) {
     return count;
 }
 
-static fem_status fill_class(scene_class *c, const scene_part *part, const fem_store *store, const char *path) {
-    fem_status status = FEM_OK;
-    const int *size = fem_store_find(store, "size", FEM_STORE_INT, 4);
-    int        n = 3 * part->mesh.vertex_count;
-    bool       sane = size && size[0] == n && size[1] >= 1 && size[1] <= n && size[2] >= 0 && size[3] >= 0;
-    size_t     r = sane ? (size_t)size[1] : 0,
-           count = part->forces == SCENE_POLYNOMIAL ? cubature_polynomial_count((int)r) : 0;
+static fem_status fill_class(modes_basis *basis, cubature_polynomial *polynomial, const fem_mesh *mesh,
+                             bool has_polynomial, const fem_store *store, const char *path) {
+    fem_status    status = FEM_OK;
+    const int    *size = fem_store_find(store, "size", FEM_STORE_INT, 4);
+    int           n = 3 * mesh->vertex_count;
+    bool          sane = size && size[0] == n && size[1] >= 1 && size[1] <= n && size[2] >= 0 && size[3] >= 0;
+    size_t        r = sane ? (size_t)size[1] : 0, count = has_polynomial ? cubature_polynomial_count((int)r) : 0;
     const double *U = fem_store_find(store, "U", FEM_STORE_DOUBLE, (size_t)n * r);
     const double *omega2 = fem_store_find(store, "omega2", FEM_STORE_DOUBLE, r);
-    int          *materials = fem_alloc((size_t)part->mesh.material_count, sizeof *materials);
-    if (!materials) return fem_fail(FEM_NO_MEMORY, "no memory for %d materials", part->mesh.material_count);
-    int groups = part->forces == SCENE_POLYNOMIAL ? find_groups(&part->mesh, materials) : 0, sets = 0;
-    for (int g = 0; g < groups; g++) sets += part->mesh.materials[materials[g]].kind == FEM_ORTHOTROPIC ? 9 : 2;
+    int          *materials = fem_alloc((size_t)mesh->material_count, sizeof *materials);
+    if (!materials) return fem_fail(FEM_NO_MEMORY, "no memory for %d materials", mesh->material_count);
+    int groups = has_polynomial ? find_groups(mesh, materials) : 0, sets = 0;
+    for (int g = 0; g < groups; g++) sets += mesh->materials[materials[g]].kind == FEM_ORTHOTROPIC ? 9 : 2;
     const double *set = fem_store_find(store, "sets", FEM_STORE_DOUBLE, (size_t)sets * count);
     const double *mass = fem_store_find(store, "mass", FEM_STORE_DOUBLE, (size_t)groups * r * r);
     if (!sane || size[2] != groups || size[3] != sets || !U || !omega2 || !set || !mass) {
         status = fem_fail(FEM_BAD_INPUT, "%s: its arrays are not those of this part", path);
         goto done;
     }
-    FEM_TRY(modes_basis_allocate(&c->basis, n, (int)r));
-    memcpy(c->basis.U, U, (size_t)n * r * sizeof *U);
-    memcpy(c->basis.omega2, omega2, r * sizeof *omega2);
+    FEM_TRY(modes_basis_allocate(basis, n, (int)r));
+    memcpy(basis->U, U, (size_t)n * r * sizeof *U);
+    memcpy(basis->omega2, omega2, r * sizeof *omega2);
     if (groups > 0) {
-        FEM_TRY(cubature_polynomial_allocate(&c->polynomial, (int)r, groups, sets));
-        memcpy(c->polynomial.sets, set, (size_t)sets * count * sizeof *set);
-        memcpy(c->polynomial.mass, mass, (size_t)groups * r * r * sizeof *mass);
+        FEM_TRY(cubature_polynomial_allocate(polynomial, (int)r, groups, sets));
+        memcpy(polynomial->sets, set, (size_t)sets * count * sizeof *set);
+        memcpy(polynomial->mass, mass, (size_t)groups * r * r * sizeof *mass);
         for (int g = 0, first = 0; g < groups; g++) {
-            const fem_material *material = &part->mesh.materials[materials[g]];
+            const fem_material *material = &mesh->materials[materials[g]];
             int                 own = material->kind == FEM_ORTHOTROPIC ? 9 : 2;
-            c->polynomial.groups[g] = (cubature_group){.material = *material, .first_set = first, .set_count = own};
+            polynomial->groups[g] = (cubature_group){.material = *material, .first_set = first, .set_count = own};
             first += own;
         }
-        cubature_polynomial_sum(&c->polynomial);
+        cubature_polynomial_sum(polynomial);
     }
 done:
     fem_free(materials);
     return status;
 }
 
-static fem_status read_class(scene_class *c, const scene_part *part, fem_hash key, const char *path) {
+fem_status scene_class_read(modes_basis *basis, cubature_polynomial *polynomial, const fem_mesh *mesh,
+                            bool has_polynomial, fem_hash key, const char *path) {
     fem_status status = FEM_OK;
     fem_store  store = {0};
     FEM_TRY(fem_store_read(&store, path, "class", CLASS_VERSION));
@@ -119,7 +119,7 @@ static fem_status read_class(scene_class *c, const scene_part *part, fem_hash ke
         status = fem_fail(FEM_BAD_INPUT, "%s: is the class of something else", path);
         goto done;
     }
-    FEM_TRY(fill_class(c, part, &store, path));
+    FEM_TRY(fill_class(basis, polynomial, mesh, has_polynomial, &store, path));
 done:
     fem_store_destroy(&store);
     return status;
@@ -266,7 +266,7 @@ done:
 
 // ---- the whole -----------------------------------------------------------------------------------------------------
 
-static fem_status add_note(char **notes, const char *text) {
+fem_status scene_add_note(char **notes, const char *text) {
     size_t old = *notes ? strlen(*notes) : 0, more = strlen(text);
     char  *grown = fem_realloc(*notes, old + more + 2, 1);
     if (!grown) return fem_fail(FEM_NO_MEMORY, "no memory for a note");
@@ -277,7 +277,7 @@ static fem_status add_note(char **notes, const char *text) {
 }
 
 // FOLDER/PART-HASH.class; the folder and those above it are made.
-static fem_status cache_path(char **path, const char *cache, const char *part, fem_hash key) {
+fem_status scene_cache_path(char **path, const char *cache, const char *part, fem_hash key) {
     char   hash[FEM_HASH_TEXT];
     size_t size = strlen(cache) + strlen(part) + FEM_HASH_TEXT + 16;
     char  *made = fem_alloc(size, 1);
@@ -303,13 +303,13 @@ static fem_status create_cached(scene_class *c, const scene_part *part, const fe
     fem_status status = FEM_OK;
     char      *path = NULL, text[1200];
     fem_hash   key = class_key(part, mass);
-    status = cache_path(&path, cache, part->name, key);
+    status = scene_cache_path(&path, cache, part->name, key);
     if (status == FEM_IO) {
-        FEM_TRY(add_note(notes, fem_message()));
+        FEM_TRY(scene_add_note(notes, fem_message()));
         return make_class(c, part, body, mass, progress);
     }
     FEM_TRY(status);
-    status = read_class(c, part, key, path);
+    status = scene_class_read(&c->basis, &c->polynomial, &part->mesh, part->forces == SCENE_POLYNOMIAL, key, path);
     if (status == FEM_OK) {
         c->cached = true;
         goto done;
@@ -317,14 +317,14 @@ static fem_status create_cached(scene_class *c, const scene_part *part, const fe
     if (status == FEM_NO_MEMORY) goto done;
     if (status != FEM_IO) {
         snprintf(text, sizeof text, "%.1000s; it is computed again", fem_message());
-        FEM_TRY(add_note(notes, text));
+        FEM_TRY(scene_add_note(notes, text));
     }
     modes_basis_destroy(&c->basis);
     cubature_polynomial_destroy(&c->polynomial);
     FEM_TRY(make_class(c, part, body, mass, progress));
-    if (write_class(c, key, path) != FEM_OK) {
+    if (scene_class_write(&c->basis, &c->polynomial, key, path) != FEM_OK) {
         snprintf(text, sizeof text, "%.1000s; the class is not kept", fem_message());
-        FEM_TRY(add_note(notes, text));
+        FEM_TRY(scene_add_note(notes, text));
     }
 done:
     fem_free(path);

@@ -22,4 +22,16 @@ fem_status scene_class_create(scene_class **class, const scene_part *part, const
                               const char *cache, const fem_progress *progress, char **notes);
 void       scene_class_destroy(scene_class *class);
 
+// ---- cache files, of whole parts and of domains -------------------------------------------------------------------
+
+// FOLDER/NAME-HASH.class; the folder and those above it are made. Caller frees.
+fem_status scene_cache_path(char **path, const char *folder, const char *name, fem_hash key);
+fem_status scene_class_write(const modes_basis *basis, const cubature_polynomial *polynomial, fem_hash key,
+                             const char *path);
+// The polynomial gets the materials of the mesh. FEM_IO when there is no such file, FEM_BAD_INPUT when it is not the
+// class of this mesh.
+fem_status scene_class_read(modes_basis *basis, cubature_polynomial *polynomial, const fem_mesh *mesh,
+                            bool has_polynomial, fem_hash key, const char *path);
+fem_status scene_add_note(char **notes, const char *text); // a line of text
+
 #endif

@@ -78,7 +78,7 @@ struct scene_table {
 extern const scene_table scene_top_table, scene_material_table, scene_part_table, scene_object_table,
     scene_action_table;
 extern const scene_table scene_keyframe_table, scene_mesh_table, scene_piece_table, scene_selection_table;
-extern const scene_table scene_modes_table, scene_sketch_table, scene_obstacle_table;
+extern const scene_table scene_modes_table, scene_sketch_table, scene_obstacle_table, scene_domain_table;
 enum { SCENE_TABLES_MOST = 48 };
 // All tables once, in the order in which they are first mentioned.
 int scene_all_tables(const scene_table *tables[SCENE_TABLES_MOST]);
@@ -197,9 +197,29 @@ typedef struct raw_part {
     } forces;
 } raw_part;
 
+typedef struct raw_damping {
+    double mass, stiffness;
+} raw_damping;
+
+typedef struct raw_domain { // not given: modes -1, forces 0, numbers NaN
+    int         modes, forces;
+    double      stiffness, frequency;
+    raw_damping damping;
+} raw_domain;
+
+typedef struct raw_decompose {
+    int          method, count, loops, feet, modes, total;
+    bool         wrenches;
+    const cJSON *domains;
+    struct {
+        double stiffness, damping;
+    } springs;
+} raw_decompose;
+
 typedef struct raw_object {
-    const char *part;
-    double      translation[3], rotation[3], velocity[3], spin[3];
+    const char   *part;
+    double        translation[3], rotation[3], velocity[3], spin[3];
+    raw_decompose decompose;
 } raw_object;
 
 typedef struct raw_box_obstacle {
@@ -233,7 +253,8 @@ typedef struct raw_action { // variant: scene_action_kind
     int          variant;
     double       force[3], traction[3], pressure;
     raw_move     move;
-    const char  *material, *region;
+    const char  *material, *region, *domain;
+    double       stiffness, frequency;
     const cJSON *on;
     double       start, end, ramp;
 } raw_action;
@@ -241,7 +262,8 @@ typedef struct raw_action { // variant: scene_action_kind
 typedef struct raw_solver {
     int    method;
     double step;
-    int    integrator;
+    int    integrator, subtree, passes;
+    double theta;
     struct {
         double beta, gamma;
     } newmark;
@@ -341,6 +363,11 @@ fem_status scene_read_action(scene_reader *reader, const cJSON *node, const scen
 // A load in full; the path stands at the object that holds its keys.
 fem_status scene_read_load(scene_reader *reader, const cJSON *on, scene_action_kind kind, const double force[3],
                            const double traction[3], double pressure, const scene_part *part, scene_loading *load);
+// Cuts the object's part into domains and reads what they have of their own; the path stands at the object.
+fem_status scene_read_decompose(scene_reader *reader, const cJSON *object, const raw_decompose *raw, scene *s);
+// The domain that a name or number means.
+fem_status scene_find_domain(const scene_reader *reader, const cJSON *node, const char *name, const domain_tree *tree,
+                             int *domain);
 fem_status scene_read_obstacle(scene_reader *reader, const cJSON *node, scene_obstacle *obstacle);
 // Reads the keyframes of a move into it; `dynamic` scenes start at rest.
 fem_status scene_read_keyframes(scene_reader *reader, const cJSON *node, bool dynamic, scene_move *move);
@@ -358,6 +385,9 @@ void scene_fixed_dofs(const scene *s, unsigned char *fixed);
 scene_keyframe scene_move_at(const scene_move *move, double time);
 // Adds a load in full, 3 per vertex.
 fem_status scene_load_force(const scene_loading *load, const fem_mesh *mesh, double *force);
+bool       scene_is_load(scene_action_kind kind); // force, traction, pressure
+// An obstacle at the beginning of a step, with its mean velocity over it.
+solver_obstacle scene_obstacle_at(const scene_obstacle *obstacle, double from, double to);
 // Full force of each load, and gravity.
 typedef struct scene_forces {
     int     n;       // 3 x vertices

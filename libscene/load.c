@@ -197,13 +197,25 @@ static fem_status read_objects(scene_reader *reader, const cJSON *node, scene *s
     memcpy(s->velocity, raw.velocity, sizeof s->velocity);
     memcpy(s->spin, raw.spin, sizeof s->spin);
     FEM_TRY(check_placement(reader, node->child, s));
+    if (cJSON_GetObjectItemCaseSensitive(node->child, "decompose"))
+        FEM_TRY(scene_read_decompose(reader, node->child, &raw.decompose, s));
     reader_leave(reader, length);
 done:
     return status;
 }
 
 static fem_status check_moves(scene_reader *reader, const cJSON *node, const scene *s, int latest) {
-    const scene_vertices *on = &s->actions[latest].load.on;
+    const scene_vertices *on = &s->actions[latest].load.on, *fixed = &s->parts[s->object].fixed;
+    bool                  all = on->count == fixed->count;
+    for (int i = 0; all && i < on->count; i++) all = on->items[i] == fixed->items[i];
+    if (s->tree.domains.count > 0 && !all) {
+        reader_enter(reader, "on");
+        return reader_fail(
+            reader, cJSON_GetObjectItemCaseSensitive(node, "on"),
+            "selects %d vertices, expected just those %d that are \"fixed\": a tree of domains moves with "
+            "its root",
+            on->count, fixed->count);
+    }
     for (int a = 0; a < latest; a++) {
         const scene_vertices *other = &s->actions[a].load.on;
         if (s->actions[a].kind != SCENE_MOVE) continue;
@@ -287,12 +299,19 @@ enum { AUTOMATIC, NEWMARK, BACKWARD_EULER, CENTRAL, MIDPOINT }; // solver.integr
 
 // The integrators that each method has, and which is meant when none is named.
 static fem_status read_integrator(scene_reader *reader, const cJSON *section, const raw_solver *r, bool free_body,
-                                  scene *s) {
+                                  bool tree, scene *s) {
     static const solver_integrator meant[] = {SOLVER_NEWMARK, SOLVER_NEWMARK, SOLVER_BACKWARD_EULER,
                                               SOLVER_CENTRAL_DIFFERENCES, SOLVER_MIDPOINT};
     solver_integrator              integrator = meant[r->integrator];
     bool                           reduced = s->method == SCENE_REDUCED;
-    if (r->integrator == AUTOMATIC && reduced && free_body) integrator = SOLVER_MIDPOINT;
+    if (r->integrator == AUTOMATIC && reduced && (free_body || tree)) integrator = SOLVER_MIDPOINT;
+    if (tree) {
+        s->tree.options.integrator = integrator == SOLVER_NEWMARK ? SOLVER_TREE_NEWMARK : SOLVER_TREE_MIDPOINT;
+        if (integrator == SOLVER_NEWMARK || integrator == SOLVER_MIDPOINT) return FEM_OK;
+        reader_enter(reader, "integrator");
+        return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(section, "integrator"),
+                           "trees of domains have \"midpoint\" and \"newmark\"");
+    }
     bool fits = integrator == SOLVER_NEWMARK || integrator == SOLVER_BACKWARD_EULER ||
                 (reduced && integrator == (free_body ? SOLVER_MIDPOINT : SOLVER_CENTRAL_DIFFERENCES));
     if (!fits) {
@@ -331,6 +350,12 @@ static void copy_solver(const raw_solver *r, bool free_body, scene *s) {
     if (r->newton.iterations > 0) s->reduced.newton_iterations = r->newton.iterations;
     s->reduced.newton_tolerance = r->newton.tolerance;
     s->reduced.line_search = r->newton.line_search;
+    s->tree.options = solver_tree_default_options();
+    s->tree.options.newmark_beta = r->newmark.beta;
+    s->tree.options.newmark_gamma = r->newmark.gamma;
+    s->tree.options.subtree = (solver_subtree)r->subtree;
+    s->tree.options.passes = r->passes;
+    s->tree.options.theta = r->theta;
 }
 
 // The body is free when nothing fixes it; the parts are not read yet, so the file's own words tell.
@@ -340,15 +365,19 @@ static bool object_is_free(const raw_scene *raw) {
     return part && !cJSON_GetObjectItemCaseSensitive(part, "fixed");
 }
 
+static bool object_is_tree(const raw_scene *raw) {
+    return cJSON_GetObjectItemCaseSensitive(raw->objects->child, "decompose") != NULL;
+}
+
 static fem_status read_solver(scene_reader *reader, const raw_scene *raw, const cJSON *root, scene *s) {
     fem_status        status = FEM_OK;
     const raw_solver *r = &raw->solver;
     const cJSON      *section = cJSON_GetObjectItemCaseSensitive(root, "solver");
-    bool              free_body = object_is_free(raw);
+    bool              free_body = object_is_free(raw), tree = object_is_tree(raw) && r->method == SCENE_REDUCED;
     s->method = (scene_method)r->method;
     copy_solver(r, free_body, s);
     size_t length = reader_enter(reader, "solver");
-    FEM_TRY(read_integrator(reader, section, r, free_body, s));
+    FEM_TRY(read_integrator(reader, section, r, free_body, tree, s));
     // equal steps that fill a frame; the small number forgives 0.0083333 for 1/120
     double frame = 1 / raw->output.rate, steps = ceil(frame / r->step * (1 - 1e-5));
     bool   dynamic = s->method != SCENE_STATIC;
@@ -360,8 +389,10 @@ static fem_status read_solver(scene_reader *reader, const raw_scene *raw, const 
                            steps, MOST_STEPS_PER_FRAME);
     }
     s->steps_per_frame = dynamic ? (int)steps : 0;
-    s->solver.time_step = s->reduced.time_step = dynamic ? frame / steps : r->step;
-    if (s->method == SCENE_REDUCED)
+    s->solver.time_step = s->reduced.time_step = s->tree.options.time_step = dynamic ? frame / steps : r->step;
+    if (tree)
+        status = solver_tree_check_options(&s->tree.options);
+    else if (s->method == SCENE_REDUCED)
         status = free_body ? solver_free_check_options(&s->reduced) : solver_reduced_check_options(&s->reduced);
     else
         status = solver_check_options(&s->solver);
@@ -407,6 +438,7 @@ static fem_status check_whole(scene_reader *reader, const cJSON *root, const sce
     if (s->method == SCENE_STATIC && part->fixed.count == 0 && !moved)
         return reader_fail(reader, node, "the key \"fixed\" is missing: a static scene needs vertices that are held");
     if (s->method != SCENE_REDUCED) return FEM_OK;
+    if (s->tree.domains.count > 0) return FEM_OK; // has been checked, domain by domain
     if (moved)
         return reader_fail(
             reader, node, "a \"move\" has no meaning with \"method\": \"reduced\": the basis holds its supports still");
@@ -505,6 +537,8 @@ void scene_destroy(scene *s) {
         fem_free(s->actions[i].move.keyframes);
     }
     for (int i = 0; i < s->obstacle_count; i++) fem_free(s->obstacles[i].move.keyframes);
+    domain_tree_destroy(&s->tree.domains);
+    fem_free(s->tree.own);
     fem_free(s->obstacles);
     for (int i = 0; i < s->probe_count; i++) {
         fem_free(s->probes[i].name);

@@ -101,9 +101,11 @@ static fem_status read_material_change(scene_reader *reader, const cJSON *node, 
     const fem_mesh   *mesh = &part->mesh;
     const cJSON      *name = cJSON_GetObjectItemCaseSensitive(node, "material");
     int               index = 0;
-    if (s->method != SCENE_REDUCED || part->forces != SCENE_POLYNOMIAL)
-        return reader_fail(reader, node,
-                           "a material changes at run time only with \"method\": \"reduced\" and polynomial forces");
+    if (s->method != SCENE_REDUCED || part->forces != SCENE_POLYNOMIAL || s->tree.domains.count > 0)
+        return reader_fail(
+            reader, node,
+            "a material changes at run time only with \"method\": \"reduced\" and polynomial forces, in one "
+            "piece; domains change their \"stiffness\"");
     action->region = -1;
     if (raw->region) {
         size_t length = reader_enter(reader, "region");
@@ -132,6 +134,24 @@ done:
     return status;
 }
 
+// Another stiffness of a domain, or of all, at run time.
+static fem_status read_stiffness_change(scene_reader *reader, const cJSON *node, const raw_action *raw, const scene *s,
+                                        scene_action *action) {
+    fem_status status = FEM_OK;
+    if (s->tree.domains.count == 0)
+        return reader_fail(reader, node, "only domains change their stiffness, expected an object with \"decompose\"");
+    action->factor = action->kind == SCENE_STIFFNESS ? raw->stiffness : raw->frequency;
+    action->domain = -1;
+    if (raw->domain) {
+        size_t length = reader_enter(reader, "domain");
+        FEM_TRY(scene_find_domain(reader, cJSON_GetObjectItemCaseSensitive(node, "domain"), raw->domain,
+                                  &s->tree.domains, &action->domain));
+        reader_leave(reader, length);
+    }
+done:
+    return status;
+}
+
 fem_status scene_read_action(scene_reader *reader, const cJSON *node, const scene *s, int material_count,
                              const fem_material *materials, scene_action *action) {
     fem_status        status = FEM_OK;
@@ -142,6 +162,8 @@ fem_status scene_read_action(scene_reader *reader, const cJSON *node, const scen
     action->start = raw.start, action->end = raw.end, action->ramp = raw.ramp;
     if (action->kind == SCENE_MATERIAL)
         return read_material_change(reader, node, &raw, s, material_count, materials, action);
+    if (action->kind == SCENE_STIFFNESS || action->kind == SCENE_FREQUENCY)
+        return read_stiffness_change(reader, node, &raw, s, action);
     if (action->kind == SCENE_MOVE) {
         size_t length = reader_enter(reader, "on");
         FEM_TRY(scene_select(reader, raw.on, &part->mesh, &action->load.on));

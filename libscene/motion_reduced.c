@@ -144,37 +144,22 @@ done:
     return status;
 }
 
-// Obstacles are where they are at the beginning of the step, with the mean velocity over it.
 static fem_status move_obstacles(reduced_motion *m, double from, double to) {
     fem_status status = FEM_OK;
     for (int i = 0; i < m->s->obstacle_count; i++) {
-        const scene_obstacle *o = &m->s->obstacles[i];
-        if (o->move.count == 0) continue;
-        scene_keyframe  a = scene_move_at(&o->move, from), b = scene_move_at(&o->move, to);
-        solver_obstacle moved = o->shape;
-        double          R[9];
-        mat3_exp(R, a.rotation);
-        mat3_mul(moved.axes, R, o->shape.axes);
-        vec3_axpy(moved.position, 1, a.translation);
-        for (int k = 0; k < 3; k++) {
-            moved.velocity[k] = (b.translation[k] - a.translation[k]) / (to - from);
-            moved.angular[k] = (b.rotation[k] - a.rotation[k]) / (to - from); // keyframes turn about one axis
-        }
+        if (m->s->obstacles[i].move.count == 0) continue;
+        solver_obstacle moved = scene_obstacle_at(&m->s->obstacles[i], from, to);
         FEM_TRY(solver_contact_move(m->contact, i, &moved));
     }
 done:
     return status;
 }
 
-static bool is_load(const scene_action *a) {
-    return a->kind == SCENE_FORCE || a->kind == SCENE_TRACTION || a->kind == SCENE_PRESSURE;
-}
-
 static void load_held(reduced_motion *m, double time) {
     int r = m->class->basis.r;
     memcpy(m->load, m->gravity, (size_t)r * sizeof *m->load);
     for (int i = 0; i < m->s->action_count; i++) {
-        double factor = is_load(&m->s->actions[i]) ? scene_load_factor(&m->s->actions[i], time) : 0;
+        double factor = scene_is_load(m->s->actions[i].kind) ? scene_load_factor(&m->s->actions[i], time) : 0;
         if (factor != 0) dense_axpy(r, factor, m->loads + (size_t)i * (size_t)r, m->load);
     }
     solver_reduced_set_load(m->held, m->load);
@@ -187,7 +172,7 @@ static fem_status load_free(reduced_motion *m, double time) {
     solver_free_clear_loads(m->free);
     for (int i = 0; i < m->s->action_count; i++) {
         const scene_action *a = &m->s->actions[i];
-        double              factor = is_load(a) ? scene_load_factor(a, time) : 0;
+        double              factor = scene_is_load(a->kind) ? scene_load_factor(a, time) : 0;
         if (factor == 0) continue;
         memset(m->vertex_force, 0, (size_t)basis->n * sizeof *m->vertex_force);
         FEM_TRY(scene_load_force(&a->load, m->mesh, m->vertex_force));

@@ -201,7 +201,9 @@ fem_status scene_run(const scene *s, const char *folder, int frames, const fem_p
     if (result) *result = (scene_result){0};
     FEM_TRY(fem_progress_report(progress, "preparing", 0));
     FEM_TRY(make_body(&sim));
-    if (s->method == SCENE_REDUCED)
+    if (s->tree.domains.count > 0)
+        FEM_TRY(scene_motion_tree(&sim.motion, s, progress, &sim.notes));
+    else if (s->method == SCENE_REDUCED)
         FEM_TRY(scene_motion_reduced(&sim.motion, s, sim.body, progress, &sim.notes));
     else
         FEM_TRY(scene_motion_full(&sim.motion, s, sim.body, sim.fixed));
@@ -218,22 +220,30 @@ fem_status scene_precompute(const scene *s, const fem_progress *progress, scene_
     fem_status status = FEM_OK;
     simulation sim = {.s = s, .progress = progress};
     scene_class *class = NULL;
-    double begun = fem_seconds();
+    solver_assembly *assembly = NULL;
+    double           begun = fem_seconds();
     *result = (scene_result){0};
     if (s->method != SCENE_REDUCED || !s->cache)
         return fem_fail(FEM_BAD_INPUT, "%s: there is nothing to precompute: %s", s->path,
                         s->cache ? "its solver.method is not \"reduced\"" : "there is no cache to keep it in");
-    FEM_TRY(make_body(&sim));
-    FEM_TRY(scene_class_create(&class, &s->parts[s->object], sim.body, s->solver.mass, s->cache, progress, &sim.notes));
-    result->modes = class->basis.r;
-    result->cached = class->cached;
-    result->seconds_modes = class->seconds_modes;
-    result->seconds_forces = class->seconds_forces;
+    if (s->tree.domains.count > 0) {
+        FEM_TRY(scene_assemble(&assembly, s, progress, &sim.notes));
+        scene_report_assembly(assembly, result);
+    } else {
+        FEM_TRY(make_body(&sim));
+        FEM_TRY(
+            scene_class_create(&class, &s->parts[s->object], sim.body, s->solver.mass, s->cache, progress, &sim.notes));
+        result->modes = class->basis.r;
+        result->cached = class->cached;
+        result->seconds_modes = class->seconds_modes;
+        result->seconds_forces = class->seconds_forces;
+    }
     result->seconds = fem_seconds() - begun;
     result->notes = sim.notes;
     sim.notes = NULL;
 done:
     scene_class_destroy(class);
+    solver_assembly_destroy(assembly);
     simulation_destroy(&sim);
     return status;
 }

@@ -56,13 +56,14 @@ static uint64_t scramble(uint64_t z) { // splitmix64's output
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
 }
-static double chance(uint64_t *state) { // in [0, 1)
+double solver_random(uint64_t *state) {
     return (double)(scramble(*state += 0x9e3779b97f4a7c15u) >> 11) / 9007199254740992.0;
 }
 
 // A random rotation, from a random quaternion [Shoemake 1992].
 static void random_rotation(uint64_t *state, double R[9]) {
-    double a = chance(state), b = 2 * M_PI * chance(state), c = 2 * M_PI * chance(state), s = sqrt(1 - a), t = sqrt(a);
+    double a = solver_random(state), b = 2 * M_PI * solver_random(state), c = 2 * M_PI * solver_random(state),
+           s = sqrt(1 - a), t = sqrt(a);
     double x = s * sin(b), y = s * cos(b), z = t * sin(c), w = t * cos(c);
     R[0] = 1 - 2 * (y * y + z * z), R[1] = 2 * (x * y - z * w), R[2] = 2 * (x * z + y * w);
     R[3] = 2 * (x * y + z * w), R[4] = 1 - 2 * (x * x + z * z), R[5] = 2 * (y * z - x * w);
@@ -94,9 +95,9 @@ static void make_waves(solver_wind *wind) {
         for (int j = 0; j < 3; j++) {
             wind_wave    *w = &wind->waves[3 * b + j];
             const double *n = axes + 3 * j, *e = axes + 3 * ((j + 1) % 3), *f = axes + 3 * ((j + 2) % 3);
-            double        k = k0 * low * pow(ratio, b + chance(&state)), p1 = 2 * M_PI * chance(&state),
-                   p2 = 2 * M_PI * chance(&state);
-            w->phase = 2 * M_PI * chance(&state);
+            double        k = k0 * low * pow(ratio, b + solver_random(&state)), p1 = 2 * M_PI * solver_random(&state),
+                   p2 = 2 * M_PI * solver_random(&state);
+            w->phase = 2 * M_PI * solver_random(&state);
             for (int i = 0; i < 3; i++) {
                 w->k[i] = k * n[i];
                 w->A[i] = a * (cos(p1) * e[i] + cos(p2) * f[i]);
@@ -140,8 +141,9 @@ static double gust_factor(const solver_wind *wind, double s) {
     double                     sum = 0, period = floor(s / o->gust_period);
     for (int i = -1; i <= 1; i++) {
         uint64_t state = o->seed ^ scramble((uint64_t)(int64_t)(period + i) * 0x632be59bd9b4e019u);
-        double   begin = (period + i + chance(&state)) * o->gust_period, strength = 0.3 + 0.7 * chance(&state);
-        double   t = (s - begin) / o->gust_duration;
+        double   begin = (period + i + solver_random(&state)) * o->gust_period,
+               strength = 0.3 + 0.7 * solver_random(&state);
+        double t = (s - begin) / o->gust_duration;
         if (t > 0 && t < 1) sum += strength * 0.5 * (1 - cos(2 * M_PI * t));
     }
     return o->gust * fmin(sum, 1);

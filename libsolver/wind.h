@@ -30,6 +30,9 @@ typedef struct solver_wind_options {
 solver_wind_options solver_wind_default_options(void);
 fem_status          solver_wind_check_options(const solver_wind_options *options);
 
+// Uniform in [0, 1); the sequence depends on *state only (splitmix64).
+double solver_random(uint64_t *state);
+
 typedef struct solver_wind solver_wind;
 fem_status                 solver_wind_create(solver_wind **wind, const solver_wind_options *options);
 void                       solver_wind_destroy(solver_wind *wind);
