@@ -84,8 +84,7 @@ static fem_status write_tree(const scene_skeleton *s, const char *path) {
     }
     for (size_t i = 0; i < figures; i++) {
         const scene_leaf *leaf = i < branches ? NULL : &s->leaves[i - branches];
-        list[i] =
-            (scene_figure){.surface = leaf ? (int)branches : (int)i, .parent = -1, .scale = leaf ? leaf->length : 1};
+        list[i] = (scene_figure){.surface = leaf ? (int)branches : (int)i, .scale = leaf ? leaf->length : 1};
         mat3_identity(poses[i].Q);
         if (leaf) memcpy(poses[i].p, leaf->p, sizeof leaf->p), memcpy(poses[i].Q, leaf->Q, sizeof leaf->Q);
     }
