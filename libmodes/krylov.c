@@ -164,17 +164,25 @@ static fem_status seed_loads(krylov *k, int columns, double *U0, double *B) {
 static fem_status interface_block(krylov *k, int keep, double *X) {
     fem_status status = FEM_OK;
     int        n = k->basis.n, columns = 6 * k->options->interface_count;
+    double    *F = NULL;
+    k->report.interface_share = 1;
     for (int i = 0; i < k->options->interface_count; i++) {
-        double force, moment, *F = X + 6 * (size_t)i * (size_t)n;
-        status = modes_interface_wrenches(k->problem, k->options->interfaces + i, F);
+        double force, moment, *wrenches = X + 6 * (size_t)i * (size_t)n;
+        status = modes_interface_wrenches(k->problem, k->options->interfaces + i, wrenches);
         if (status == FEM_OK) status = modes_interface_scale(k->problem, k->options->interfaces + i, &force, &moment);
         if (status != FEM_OK) return fem_fail_prefix(status, "interface %d: ", i);
-        for (int c = 0; c < 6; c++) dense_scale(n, c < 3 ? force : moment, F + (size_t)c * (size_t)n);
+        for (int c = 0; c < 6; c++) dense_scale(n, c < 3 ? force : moment, wrenches + (size_t)c * (size_t)n);
+    }
+    if (keep < columns) F = fem_copy(X, (size_t)n * (size_t)columns, sizeof *F);
+    if (keep < columns && !F) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory to compress %d seeds", columns);
+        goto done;
     }
     FEM_TRY(solve(k, columns, X, X));
-    FEM_TRY(modes_compress(&k->mass, n, columns, keep, X, &k->report.interface_share));
+    if (keep < columns) FEM_TRY(modes_compress(n, columns, keep, F, X, &k->report.interface_share));
     k->report.interface_kept = keep;
 done:
+    fem_free(F);
     return status;
 }
 
@@ -190,8 +198,9 @@ static fem_status inertia_block(krylov *k, int columns, int keep, double *X) {
             U0[(size_t)(fields + c) * (size_t)n + (size_t)i] =
                 k->inverse->fixed[i] ? 0 : k->options->vectors[(size_t)c * (size_t)n + (size_t)i];
     FEM_TRY(seed_loads(k, columns, U0, X));
+    memcpy(U0, X, (size_t)n * (size_t)columns * sizeof *X); // the loads
     FEM_TRY(solve(k, columns, X, X));
-    FEM_TRY(modes_compress(&k->mass, n, columns, keep, X, &share));
+    FEM_TRY(modes_compress(n, columns, keep, U0, X, &share));
 done:
     fem_free(U0);
     return status;

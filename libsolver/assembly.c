@@ -8,8 +8,11 @@
 #include <string.h>
 
 solver_assembly_options solver_assembly_default_options(void) {
-    return (solver_assembly_options){
-        .class = solver_class_default_options(), .spring_stiffness = 20, .spring_damping = 1, .spring_points = 3};
+    return (solver_assembly_options){.class = solver_class_default_options(),
+                                     .collar = 1,
+                                     .spring_stiffness = 20,
+                                     .spring_damping = 1,
+                                     .spring_points = 3};
 }
 
 solver_domain_options solver_assembly_domain_options(const solver_assembly_options *o) {
@@ -84,25 +87,32 @@ done:
 
 // ---- masses of subtrees --------------------------------------------------------------------------------------------
 
-static void element_masses(const fem_mesh *mesh, int domain, const domain_tree *tree, double *mass, double centre[3]) {
+// Mass, mass x centre and (where wanted) sum of mass x x^T with the mass of an element at its middle.
+static void element_masses(const fem_mesh *mesh, int domain, const domain_tree *tree, double *mass, double centre[3],
+                           double *second) {
     int width = fem_element_vertices(mesh->type);
     *mass = centre[0] = centre[1] = centre[2] = 0;
     for (int k = tree->element_start[domain]; k < tree->element_start[domain + 1]; k++) {
         int    e = tree->elements[k];
         double m = fem_element_volume(mesh, e) * mesh->materials[mesh->regions[mesh->region[e]].material].density;
+        double middle[3] = {0};
         for (int c = 0; c < width; c++)
-            vec3_axpy(centre, m / width,
+            vec3_axpy(middle, 1.0 / width,
                       mesh->vertices + 3 * (size_t)mesh->elements[(size_t)e * (size_t)width + (size_t)c]);
+        vec3_axpy(centre, m, middle);
+        for (int i = 0; second && i < 9; i++) second[i] += m * middle[i / 3] * middle[i % 3];
         *mass += m;
     }
 }
 
 // mass[i], moment[i] of the subtrees; children stand behind their parents.
 static void subtree_masses(assembly_work *w) {
-    for (int i = 0; i < w->tree->count; i++) element_masses(w->mesh, i, w->tree, &w->mass[i], w->moment[i]);
+    for (int i = 0; i < w->tree->count; i++)
+        element_masses(w->mesh, i, w->tree, &w->mass[i], w->moment[i], w->second[i]);
     for (int i = w->tree->count - 1; i > 0; i--) {
         w->mass[w->tree->parent[i]] += w->mass[i];
         vec3_axpy(w->moment[w->tree->parent[i]], 1, w->moment[i]);
+        dense_axpy(9, 1, w->second[i], w->second[w->tree->parent[i]]);
     }
     w->a->mass = w->mass[0];
     for (int k = 0; k < 3; k++) w->a->centre[k] = w->moment[0][k] / w->mass[0];
@@ -118,7 +128,7 @@ static void frame_origin(const assembly_work *w, int domain, double origin[3]) {
     origin[0] = origin[1] = origin[2] = 0;
     if (domain == 0 && w->root_fixed_count == 0) {
         double mass;
-        element_masses(w->mesh, 0, w->tree, &mass, origin);
+        element_masses(w->mesh, 0, w->tree, &mass, origin, NULL);
         for (int k = 0; k < 3; k++) origin[k] /= mass;
         return;
     }
@@ -145,7 +155,9 @@ static int gather_places(const assembly_work *w, int domain, solver_place *place
                                          .weights = part->child_points.weights + from,
                                          .mass = w->mass[child],
                                          .lever = vec3_distance(centre, w->a->origin[child]),
-                                         .child = true};
+                                         .child = true,
+                                         .pull = w->pull[child]};
+        assembly_inertia(w, child, places[count - 1].inertia);
     }
     for (int k = 0; k < w->tie_count; k++)
         if (w->ties[k].domain == domain && w->ties[k].wrench)
@@ -158,24 +170,22 @@ static fem_status make_class(assembly_work *w, int domain, const fem_progress *p
     fem_status           status = FEM_OK;
     domain_part         *part = &w->parts[domain];
     fem_mesh             mesh = {0};
-    solver_collar        collar = {0};
-    bool                 wide = false;
     solver_class_options o = w->options->class;
     solver_place        *places = fem_alloc((size_t)(part->child_count + w->tie_count), sizeof *places);
     if (!places) return fem_fail(FEM_NO_MEMORY, "no memory for the places of a domain");
     int place_count = gather_places(w, domain, places);
     o.modes = w->modes[domain];
     o.forces = w->domains[domain].forces;
-    if (o.modes > 0 && o.wrenches && o.recipe.method == MODES_KRYLOV)
-        FEM_TRY(assembly_make_collar(w, domain, place_count, places, &collar, &wide));
     FEM_TRY(fem_mesh_copy(&mesh, &part->mesh));
     for (size_t v = 0; v < (size_t)mesh.vertex_count; v++) vec3_axpy(mesh.vertices + 3 * v, -1, w->a->origin[domain]);
-    FEM_TRY(solver_class_create(&w->a->classes[domain], w->tree->name[domain], &mesh,
+    fem_mesh *around = &w->around[domain];
+    for (size_t v = 0; v < (size_t)around->vertex_count; v++)
+        vec3_axpy(around->vertices + 3 * v, -1, w->a->origin[domain]);
+    FEM_TRY(solver_class_create(&w->a->classes[domain], w->tree->name[domain], &mesh, around,
                                 domain == 0 ? w->root_fixed_count : part->interface_count,
-                                domain == 0 ? w->root_fixed : part->interface, place_count, places,
-                                wide ? &collar : NULL, &o, w->store, progress));
+                                domain == 0 ? w->root_fixed : part->interface, place_count, places, &o, w->store,
+                                progress));
 done:
-    solver_collar_destroy(&collar);
     fem_mesh_destroy(&mesh);
     fem_free(places);
     if (status != FEM_OK && status != FEM_STOPPED) fem_fail_prefix(status, "%s: ", w->tree->name[domain]);
@@ -344,10 +354,14 @@ static fem_status allocate(assembly_work *w) {
     w->modes = fem_calloc(count, sizeof *w->modes);
     w->mass = fem_calloc(count, sizeof *w->mass);
     w->moment = fem_calloc(count, sizeof *w->moment);
+    w->second = fem_calloc(count, sizeof *w->second);
+    w->around = fem_calloc(count, sizeof *w->around);
+    w->pull = fem_calloc(count, sizeof *w->pull);
     solver_domain_options *domains = fem_calloc(count, sizeof *domains);
     w->domains = domains;
     if (!a->classes || !a->tree_classes || !a->instances || !a->origin || !a->local || !a->work || !a->owner ||
-        !a->vertex || !w->parts || !w->modes || !w->mass || !w->moment || !domains)
+        !a->vertex || !w->parts || !w->modes || !w->mass || !w->moment || !w->second || !w->around || !w->pull ||
+        !domains)
         return fem_fail(FEM_NO_MEMORY, "no memory for %zu domains", count);
     a->count = a->class_count = (int)count;
     for (size_t i = 0; i < count; i++)
@@ -362,6 +376,8 @@ static fem_status check(const assembly_work *w) {
     if (w->tree->vertex_count != w->mesh->vertex_count || w->tree->element_count != w->mesh->element_count)
         return fem_fail(FEM_BAD_INPUT, "the tree is of a mesh of %d elements, this one has %d", w->tree->element_count,
                         w->mesh->element_count);
+    if (!(o->collar >= 0 && isfinite(o->collar)))
+        return fem_fail(FEM_BAD_INPUT, "the collar is %g radii deep, expected >= 0", o->collar);
     if (o->total < 0) return fem_fail(FEM_BAD_INPUT, "modes.total is %d, expected >= 0", o->total);
     if (!(o->spring_stiffness > 0 && isfinite(o->spring_stiffness) && o->spring_damping >= 0 &&
           isfinite(o->spring_damping)))
@@ -386,6 +402,9 @@ static fem_status check(const assembly_work *w) {
 
 static void work_destroy(assembly_work *w) {
     for (int i = 0; w->parts && i < w->tree->count; i++) domain_part_destroy(&w->parts[i]);
+    for (int i = 0; w->around && i < w->tree->count; i++) fem_mesh_destroy(&w->around[i]);
+    for (int i = 0; w->pull && i < w->tree->count; i++) fem_free(w->pull[i]);
+    fem_free(w->second), fem_free(w->around), fem_free(w->pull);
     for (int k = 0; k < w->tie_count; k++)
         fem_free(w->ties[k].vertices), fem_free(w->ties[k].areas), fem_free(w->ties[k].group);
     fem_free(w->parts), fem_free(w->modes), fem_free(w->mass), fem_free(w->moment);
@@ -410,6 +429,7 @@ fem_status solver_assembly_create(solver_assembly **assembly, const fem_mesh *me
     for (int i = 0; i < w.a->count; i++) frame_origin(&w, i, w.a->origin[i]);
     FEM_TRY(choose_modes(&w));
     FEM_TRY(assembly_find_ties(&w));
+    FEM_TRY(assembly_find_pulls(&w));
     FEM_TRY(make_classes(&w, progress));
     FEM_TRY(assembly_make_joints(&w));
     fill_instances(&w);

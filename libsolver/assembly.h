@@ -27,6 +27,9 @@ typedef struct solver_assembly_options {
     int total;
     solver_class_options class;
     double damping_mass, damping_stiffness;
+    // Interfaces are braced by a collar of what hangs there, so many radii deep, and follow how it pulls there
+    // (assembly_interfaces.c). 0: neither, as in P1.
+    double collar;
     // Springs: `spring_stiffness` times what an element of the material there has (E A / h); damped critically with the
     // mass at their points, times `spring_damping`.
     double                       spring_stiffness, spring_damping;

@@ -25,6 +25,9 @@ typedef struct assembly_work {
     int                           *modes;        // per domain
     double                        *mass;         // per domain: of its subtree, kg
     double (*moment)[3];                         // likewise: mass x centre
+    double (*second)[9];                         // likewise: sum of mass x x^T
+    fem_mesh     *around;                        // per domain: with its collar; empty: none
+    double      **pull;                          // per domain: how it pulls on its parent; NULL: not known
     int           root_fixed_count, *root_fixed; // local vertices of the root
     int           tie_count;                     // two per closure, then one per foot
     assembly_tie *ties;
@@ -32,12 +35,12 @@ typedef struct assembly_work {
 
 // Domains by their number of elements, largest first.
 void assembly_order_by_size(const assembly_work *w, int *order);
+// Collars of all domains, and how they pull on their parents.
+fem_status assembly_find_pulls(assembly_work *w);
+// The rigid inertia of a domain and all below it about the domain's origin, 6 x 6.
+void assembly_inertia(const assembly_work *w, int domain, double J[36]);
 // The sides of closures and feet, and then the springs between them (joints of the assembly).
 fem_status assembly_find_ties(assembly_work *w);
 fem_status assembly_make_joints(assembly_work *w);
-
-// A domain with a collar of its children (class.h). Without children: empty, and *made is false.
-fem_status assembly_make_collar(const assembly_work *w, int domain, int place_count, const solver_place *places,
-                                solver_collar *collar, bool *made);
 
 #endif

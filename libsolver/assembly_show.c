@@ -66,7 +66,7 @@ fem_status solver_assembly_tree(solver_tree **result, const solver_assembly *a, 
     if (driven && a->held) instances[0].root = SOLVER_ROOT_DRIVEN;
     FEM_TRY(solver_tree_create(&tree, a->class_count, a->tree_classes, a->count, instances, options));
     solver_assembly_place(a, identity, zero, zero, zero, &start);
-    FEM_TRY(solver_tree_set_root(tree, 0, &start));
+    if (instances[0].root != SOLVER_ROOT_DRIVEN) FEM_TRY(solver_tree_set_root(tree, 0, &start));
     FEM_TRY(add_joints(a, tree));
     *result = tree;
     tree = NULL;

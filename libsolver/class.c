@@ -1,5 +1,5 @@
 // Makes a class: basis, forces, inertia, interfaces. See class.h.
-#include "libsolver/class.h"
+#include "libsolver/class_internal.h"
 
 #include <string.h>
 
@@ -30,8 +30,8 @@ int solver_class_most_modes(int vertex_count, int fixed_count) {
 static fem_hash add_int(fem_hash hash, int value) { return fem_hash_add(hash, &value, sizeof value); }
 static fem_hash add_double(fem_hash hash, double value) { return fem_hash_add(hash, &value, sizeof value); }
 
-static fem_hash class_key(const solver_class *c, int place_count, const solver_place *places,
-                          const solver_collar *collar, const solver_class_options *o) {
+static fem_hash class_key(const solver_class *c, const fem_mesh *around, int place_count, const solver_place *places,
+                          const solver_class_options *o) {
     const modes_recipe *recipe = &o->recipe;
     const int           numbers[] = {o->modes,
                                      o->forces,
@@ -49,17 +49,17 @@ static fem_hash class_key(const solver_class *c, int place_count, const solver_p
                                      recipe->krylov.orthogonalise.method};
     fem_hash            hash = fem_hash_add(fem_mesh_hash(&c->mesh), numbers, sizeof numbers);
     hash = add_double(hash, recipe->energy);
+    fem_hash wide = around ? fem_mesh_hash(around) : (fem_hash){0};
+    hash = fem_hash_add(hash, &wide, sizeof wide);
     hash = fem_hash_add(hash, c->fixed, c->fixed ? 3 * (size_t)c->mesh.vertex_count : 0);
     for (int i = 0; i < place_count; i++) {
         const solver_place *place = &places[i];
         hash = fem_hash_add(hash, place->vertices, (size_t)place->count * sizeof *place->vertices);
         hash = fem_hash_add(hash, place->weights, place->weights ? (size_t)place->count * sizeof(double) : 0);
+        hash = fem_hash_add(hash, place->pull, place->pull ? 18 * (size_t)place->count * sizeof(double) : 0);
         hash = add_double(hash, place->mass);
         hash = add_double(hash, place->lever);
-    }
-    if (collar) {
-        fem_hash around = fem_mesh_hash(&collar->mesh);
-        hash = fem_hash_add(hash, &around, sizeof around);
+        hash = fem_hash_add(hash, place->inertia, sizeof place->inertia);
     }
     return add_int(hash, place_count);
 }
@@ -77,19 +77,19 @@ static int choose_linear(int count, int places) {
     return wanted < most ? wanted : most;
 }
 
-static bool all_held(const unsigned char *fixed, const solver_place *place) {
+static bool all_held(const solver_class *c, const solver_place *place) {
     for (int i = 0; i < place->count; i++)
-        if (!fixed || !fixed[3 * (size_t)place->vertices[i]]) return false;
+        if (!c->fixed || !c->fixed[3 * (size_t)place->vertices[i]]) return false;
     return true;
 }
 
 // Places that wrenches can move the piece at.
-static int gather_wrenches(const unsigned char *fixed, int place_count, const solver_place *places,
+static int gather_wrenches(const solver_class *c, int place_count, const solver_place *places,
                            modes_interface *wrenches) {
     int count = 0;
     for (int i = 0; i < place_count; i++) {
         const solver_place *place = &places[i];
-        if (all_held(fixed, place)) continue;
+        if (all_held(c, place)) continue;
         wrenches[count++] = (modes_interface){.count = place->count,
                                               .vertices = place->vertices,
                                               .areas = place->weights,
@@ -99,31 +99,82 @@ static int gather_wrenches(const unsigned char *fixed, int place_count, const so
     return count;
 }
 
-static fem_status build_basis(const modes_problem *problem, const fem_body *body, modes_recipe *recipe,
-                              const fem_progress *progress, modes_basis *basis) {
+// J = L L^T: the wrenches of accelerations of unit kinetic energy are F L, so that those count most which lower the
+// frequencies most.
+static void scale_wrenches(const solver_place *place, double *F, modes_interface *wrench) {
+    double L[36], row[6];
+    size_t n = 3 * (size_t)place->count;
+    memcpy(L, place->inertia, sizeof L);
+    if (!(L[0] > 0) || dense_cholesky(6, L) != FEM_OK) return;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t c = 0; c < 6; c++) {
+            row[c] = 0;
+            for (size_t k = c; k < 6; k++) row[c] += F[n * k + i] * L[6 * c + k]; // lower, column-major
+        }
+        for (size_t c = 0; c < 6; c++) F[n * c + i] = row[c];
+    }
+    wrench->mass = wrench->lever = 1;
+}
+
+// The wrenches of interfaces act as their frames feel them. Allocated: 18 numbers per point, interface after interface.
+static fem_status spread_wrenches(const solver_class *c, int place_count, const solver_place *places,
+                                  modes_interface *wrenches, double **spread) {
+    fem_status status = FEM_OK;
+    size_t     points = 0, at = 0, most = 0;
+    int        count = 0;
+    for (int i = 0; i < place_count; i++) {
+        points += (size_t)places[i].count;
+        if ((size_t)places[i].count > most) most = (size_t)places[i].count;
+    }
+    double *X = fem_alloc(3 * most, sizeof *X);
+    *spread = fem_alloc(18 * points, sizeof **spread);
+    if (!X || !*spread) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %zu points of interfaces", points);
+        goto done;
+    }
+    for (int i = 0; i < place_count; i++) {
+        const solver_place *place = &places[i];
+        if (all_held(c, place)) continue;
+        modes_interface *wrench = &wrenches[count++];
+        if (!place->child) continue;
+        for (size_t k = 0; k < (size_t)place->count; k++)
+            memcpy(X + 3 * k, c->mesh.vertices + 3 * (size_t)place->vertices[k], 3 * sizeof *X);
+        FEM_TRY(domain_interface_wrenches(place->count, X, place->weights, place->pull, *spread + at));
+        wrench->wrenches = *spread + at;
+        scale_wrenches(place, *spread + at, wrench);
+        at += 18 * (size_t)place->count;
+    }
+done:
+    fem_free(X);
+    return status;
+}
+
+static fem_status build_basis(solver_class *c, const modes_problem *problem, const fem_body *body, modes_recipe *recipe,
+                              const fem_progress *progress) {
     modes_recipe_report report = {0};
-    fem_status          status = modes_build(problem, body, recipe, NULL, progress, basis, &report);
+    fem_status          status = modes_build(problem, body, recipe, NULL, progress, &c->basis, &report);
     if (status == FEM_BAD_INPUT && recipe->method == MODES_KRYLOV && recipe->krylov.seeds == 0) {
         // a small or very symmetric piece, whose own seeds lead nowhere: random fields reach everything
-        recipe->krylov.seeds = MODES_SEED_RANDOM | (problem->fixed ? MODES_SEED_RIGID : MODES_SEED_QUADRATIC);
-        status = modes_build(problem, body, recipe, NULL, progress, basis, &report);
+        bool held = c->fixed != NULL;
+        recipe->krylov.seeds = MODES_SEED_RANDOM | (held ? MODES_SEED_RIGID : MODES_SEED_QUADRATIC);
+        status = modes_build(problem, body, recipe, NULL, progress, &c->basis, &report);
     }
-    if (status == FEM_OK && problem->fixed && report.rigid > 0)
+    if (status == FEM_OK && c->fixed && report.rigid > 0)
         status = fem_fail(FEM_BAD_INPUT,
                           "what is fixed leaves %d rigid motions; three vertices that do not lie on a line hold a body",
                           report.rigid);
     return status;
 }
 
-static fem_status make_basis(const modes_problem *problem, const fem_body *body, int place_count,
-                             const solver_place *places, const solver_class_options *o, const fem_progress *progress,
-                             modes_basis *basis) {
+static fem_status make_basis(solver_class *c, const modes_problem *problem, const fem_body *body, int place_count,
+                             const solver_place *places, const solver_class_options *o, const fem_progress *progress) {
     fem_status       status = FEM_OK;
     modes_recipe     recipe = o->recipe;
     modes_interface *wrenches = fem_alloc((size_t)place_count, sizeof *wrenches);
+    double          *spread = NULL;
     if (!wrenches) return fem_fail(FEM_NO_MEMORY, "no memory for %d interfaces", place_count);
-    bool used = o->wrenches && recipe.method == MODES_KRYLOV;
-    int  count = used ? gather_wrenches(problem->fixed, place_count, places, wrenches) : 0;
+    int count = o->wrenches && recipe.method == MODES_KRYLOV ? gather_wrenches(c, place_count, places, wrenches) : 0;
+    if (count > 0) FEM_TRY(spread_wrenches(c, place_count, places, wrenches, &spread));
     recipe.count = o->modes;
     if (!nonlinear(o->forces)) recipe.derivatives = 0;
     if (recipe.linear == 0) recipe.linear = choose_linear(o->modes, count);
@@ -132,126 +183,38 @@ static fem_status make_basis(const modes_problem *problem, const fem_body *body,
     recipe.krylov.interface_count = count;
     recipe.krylov.interfaces = wrenches;
     recipe.krylov.interface_seeds = count > 0 && linear > 1 ? linear - (linear < 12 ? linear / 2 : 6) : 0;
-    FEM_TRY(build_basis(problem, body, &recipe, progress, basis));
+    FEM_TRY(build_basis(c, problem, body, &recipe, progress));
 done:
-    fem_free(wrenches);
+    fem_free(wrenches), fem_free(spread);
     return status;
 }
 
-// ---- the collar ----------------------------------------------------------------------------------------------------
-
-void solver_collar_destroy(solver_collar *collar) {
-    for (int i = 0; i < collar->place_count; i++) {
-        fem_free((int *)collar->places[i].vertices);
-        fem_free((double *)collar->places[i].weights);
-    }
-    fem_free(collar->places);
-    fem_free(collar->vertices);
-    fem_mesh_destroy(&collar->mesh);
-    *collar = (solver_collar){0};
+// Of a basis of the piece with its collar, the rows of the piece, which come first.
+static fem_status narrow(solver_class *c) {
+    modes_basis basis = {0};
+    size_t      n = 3 * (size_t)c->mesh.vertex_count;
+    fem_status  status = modes_basis_allocate(&basis, (int)n, c->basis.r);
+    if (status != FEM_OK) return status;
+    for (size_t l = 0; l < (size_t)basis.r; l++)
+        memcpy(basis.U + n * l, c->basis.U + (size_t)c->basis.n * l, n * sizeof *basis.U);
+    memcpy(basis.omega2, c->basis.omega2, (size_t)basis.r * sizeof *basis.omega2);
+    modes_basis_destroy(&c->basis);
+    c->basis = basis;
+    return FEM_OK;
 }
 
-// X <- X - R R^T M X: without the rigid motions of the piece, which those of the piece with its collar are not
-static fem_status remove_rigid(const modes_problem *problem, int columns, double *X) {
-    fem_status status = FEM_OK;
-    int        n = 3 * problem->mesh->vertex_count, rigid = 0;
-    double    *R = NULL, *Mx = fem_alloc((size_t)n, sizeof *Mx), *c = NULL;
-    FEM_TRY(modes_rigid(problem, &R, &rigid));
-    c = fem_alloc((size_t)rigid, sizeof *c);
-    if (!Mx || !c) {
-        status = fem_fail(FEM_NO_MEMORY, "no memory for %d modes", columns);
-        goto done;
-    }
-    for (int j = 0; j < columns; j++) {
-        double *x = X + (size_t)j * (size_t)n;
-        fem_sparse_multiply(problem->M, 1, x, Mx);
-        dense_gemv_t_set(n, rigid, 1, R, Mx, c);
-        dense_gemv_add(n, rigid, -1, R, c, x);
-    }
-done:
-    fem_free(R), fem_free(Mx), fem_free(c);
-    return status;
-}
-
-// The rows of a basis of the piece with its collar that belong to the piece, made orthonormal again.
-static fem_status restrict_basis(const modes_problem *problem, const solver_collar *collar, const modes_basis *wide,
-                                 modes_basis *basis) {
-    fem_status                  status = FEM_OK;
-    modes_basis                 own = {0};
-    int                         n = 3 * problem->mesh->vertex_count, rank = 0;
-    double                     *Kx = fem_alloc((size_t)n, sizeof *Kx);
-    modes_orthogonalise_options options = modes_orthogonalise_default_options();
-    FEM_TRY(modes_basis_allocate(&own, n, wide->r));
-    if (!Kx) {
-        status = fem_fail(FEM_NO_MEMORY, "no memory for %d modes", wide->r);
-        goto done;
-    }
-    for (size_t l = 0; l < (size_t)wide->r; l++)
-        for (size_t i = 0; i < (size_t)n; i++)
-            own.U[(size_t)n * l + i] = wide->U[(size_t)wide->n * l + 3 * (size_t)collar->vertices[i / 3] + i % 3];
-    if (!problem->fixed) FEM_TRY(remove_rigid(problem, wide->r, own.U));
-    FEM_TRY(modes_orthogonalise(problem, &options, wide->r, own.U, &rank, NULL));
-    own.r = rank;
-    for (int l = 0; l < rank; l++) {
-        const double *x = own.U + (size_t)n * (size_t)l;
-        fem_sparse_multiply(problem->K, 1, x, Kx);
-        own.omega2[l] = dense_dot(n, x, Kx);
-    }
-    *basis = own;
-    own = (modes_basis){0};
-done:
-    fem_free(Kx);
-    modes_basis_destroy(&own);
-    return status;
-}
-
-// Basis of the piece with its collar: where the piece is held, its collar is not.
-static fem_status make_wide_basis(solver_class *c, const modes_problem *problem, const solver_collar *collar,
-                                  const solver_class_options *o, const fem_progress *progress) {
-    fem_status       status = FEM_OK;
-    fem_body        *body = NULL;
-    fem_sparse       K = {0}, M = {0};
-    modes_basis      wide = {0};
-    size_t           n = 3 * (size_t)collar->mesh.vertex_count;
-    double          *zero = fem_calloc(n, sizeof *zero);
-    unsigned char   *fixed = fem_calloc(n, 1);
-    fem_body_options options = fem_body_default_options();
-    options.quadrature = o->quadrature;
-    if (!zero || !fixed) {
-        status = fem_fail(FEM_NO_MEMORY, "no memory for %zu degrees of freedom", n);
-        goto done;
-    }
-    for (int v = 0; c->fixed && v < c->mesh.vertex_count; v++)
-        memcpy(fixed + 3 * (size_t)collar->vertices[v], c->fixed + 3 * (size_t)v, 3);
-    FEM_TRY(fem_body_create(&body, &collar->mesh, &options));
-    FEM_TRY(fem_body_matrix(body, &K));
-    FEM_TRY(fem_body_matrix(body, &M));
-    fem_body_evaluate(body, zero, NULL, NULL, &K);
-    fem_body_mass(body, o->mass, &M);
-    modes_problem with = {.mesh = &collar->mesh, .K = &K, .M = &M, .fixed = c->fixed ? fixed : NULL};
-    FEM_TRY(make_basis(&with, body, collar->place_count, collar->places, o, progress, &wide));
-    FEM_TRY(restrict_basis(problem, collar, &wide, &c->basis));
-done:
-    modes_basis_destroy(&wide);
-    fem_sparse_destroy(&K);
-    fem_sparse_destroy(&M);
-    fem_body_destroy(body);
-    fem_free(zero), fem_free(fixed);
-    return status;
-}
-
-// ---- stored --------------------------------------------------------------------------------------------------------
-
-static fem_status make_stored(solver_class *c, const fem_sparse *K, const fem_sparse *M, int place_count,
-                              const solver_place *places, const solver_collar *collar, const solver_class_options *o,
+// mesh, body, K: of the piece, or of the piece with its collar
+static fem_status make_stored(solver_class *c, const fem_mesh *mesh, const fem_body *body, const fem_sparse *K,
+                              int place_count, const solver_place *places, const solver_class_options *o,
                               const fem_progress *progress) {
     fem_status    status = FEM_OK;
-    modes_problem problem = {.mesh = &c->mesh, .K = K, .M = M, .fixed = c->fixed};
+    fem_sparse    M = {0};
+    modes_problem problem = {.mesh = mesh, .K = K, .M = &M, .fixed = c->fixed};
     double        begun = fem_seconds();
-    if (collar)
-        FEM_TRY(make_wide_basis(c, &problem, collar, o, progress));
-    else
-        FEM_TRY(make_basis(&problem, c->body, place_count, places, o, progress, &c->basis));
+    FEM_TRY(fem_body_matrix(body, &M));
+    fem_body_mass(body, o->mass, &M);
+    FEM_TRY(make_basis(c, &problem, body, place_count, places, o, progress));
+    if (mesh != &c->mesh) FEM_TRY(narrow(c));
     c->seconds_modes = fem_seconds() - begun;
     begun = fem_seconds();
     if (o->forces == SOLVER_FORCES_POLYNOMIAL) {
@@ -260,6 +223,7 @@ static fem_status make_stored(solver_class *c, const fem_sparse *K, const fem_sp
     }
     c->seconds_forces = fem_seconds() - begun;
 done:
+    fem_sparse_destroy(&M);
     return status;
 }
 
@@ -278,20 +242,46 @@ static fem_status project_stiffness(solver_class *c, const fem_sparse *K) {
     dense_gemm(true, false, r, r, n, 1, c->basis.U, product, 0, c->K0);
     for (int i = 0; i < r; i++)
         for (int j = 0; j < i; j++) c->K0[i * r + j] = c->K0[j * r + i] = (c->K0[i * r + j] + c->K0[j * r + i]) / 2;
+    for (int i = 0; i < r && c->bracing.r > 0; i++)
+        for (int j = 0; j < r; j++) {
+            int low = i < j ? i : j, high = i < j ? j : i;
+            c->K0[i * r + j] +=
+                (i == j ? 2 : 1) * c->bracing.coefficients[cubature_polynomial_index(-1, -1, low, high)];
+        }
     fem_free(product);
     return FEM_OK;
+}
+
+// The full forces and those of the collar.
+static void evaluate_braced(const void *model, const double *q, double *energy, double *f, double *K, double *work) {
+    const solver_class *c = model;
+    cubature_forces     full = cubature_full_forces(c->full), collar = cubature_polynomial_forces(&c->bracing);
+    int                 r = full.r;
+    double             *more = work + full.work, *sum = more + collar.work, more_energy = 0;
+    full.evaluate(full.model, q, energy, f, K, work);
+    collar.evaluate(collar.model, q, energy ? &more_energy : NULL, f ? sum : NULL, K ? sum + r : NULL, more);
+    if (energy) *energy += more_energy;
+    if (f) dense_axpy(r, 1, sum, f);
+    if (K) dense_axpy(r * r, 1, sum + r, K);
 }
 
 static fem_status make_forces(solver_class *c, const fem_sparse *K, bool batch) {
     fem_status status = FEM_OK;
     switch (c->kind) {
     case SOLVER_FORCES_POLYNOMIAL:
+        for (size_t i = 0; c->bracing.r > 0 && i < c->polynomial.count; i++)
+            c->polynomial.coefficients[i] += c->bracing.coefficients[i];
         c->forces = cubature_polynomial_forces(&c->polynomial);
         if (batch) FEM_TRY(cubature_batch_create(&c->batch, &c->polynomial));
         break;
     case SOLVER_FORCES_FULL:
         FEM_TRY(cubature_full_create(&c->full, c->body, c->basis.r, c->basis.U));
         c->forces = cubature_full_forces(c->full);
+        if (c->bracing.r > 0) {
+            size_t r = (size_t)c->basis.r;
+            c->forces.evaluate = evaluate_braced, c->forces.model = c;
+            c->forces.work += cubature_polynomial_forces(&c->bracing).work + r * (r + 1);
+        }
         break;
     case SOLVER_FORCES_WARPED:
     case SOLVER_FORCES_LINEAR:
@@ -317,15 +307,23 @@ static fem_status make_interface(const solver_class *c, const solver_place *plac
         }
     if (status == FEM_OK)
         status = domain_interface_create(interface, place->count, points, place->weights, (int)r, rows, place->rest);
+    if (status == FEM_OK && place->pull) {
+        status = domain_interface_set_pull(interface, place->count, points, rows, place->pull);
+        if (status != FEM_OK) domain_interface_destroy(interface);
+    }
     fem_free(points);
     fem_free(rows);
     return status;
 }
 
-static fem_status finish(solver_class *c, const fem_sparse *K, int place_count, const solver_place *places,
-                         const solver_class_options *o) {
+static fem_status finish(solver_class *c, const fem_sparse *K, const fem_sparse *Kw, int place_count,
+                         const solver_place *places, const solver_class_options *o) {
     fem_status status = FEM_OK;
     double     begun = fem_seconds();
+    if (Kw && c->basis.r > 0) {
+        FEM_TRY(cubature_polynomial_allocate(&c->bracing, c->basis.r, 1, 1));
+        FEM_TRY(class_bracing(c, place_count, places, K, Kw, c->bracing.coefficients));
+    }
     if (c->basis.r > 0) FEM_TRY(make_forces(c, K, o->batch));
     FEM_TRY(solver_inertia_create(&c->inertia, c->body, o->mass, c->basis.r, c->basis.U));
     c->interfaces = fem_calloc((size_t)place_count, sizeof *c->interfaces);
@@ -364,59 +362,68 @@ static fem_status check(const solver_class *c, int fixed_count, const int *fixed
     return FEM_OK;
 }
 
-static fem_status fill(solver_class *c, int place_count, const solver_place *places, const solver_collar *collar,
-                       const solver_class_options *o, const solver_class_store *store, const fem_progress *progress) {
-    fem_status       status = FEM_OK;
-    fem_sparse       K = {0}, M = {0};
-    double          *zero = NULL;
-    fem_body_options body = fem_body_default_options();
-    body.quadrature = o->quadrature;
-    FEM_TRY(fem_body_create(&c->body, &c->mesh, &body));
-    if (o->modes > 0) {
-        fem_hash key = store ? class_key(c, place_count, places, collar, o) : (fem_hash){0};
-        zero = fem_calloc(3 * (size_t)c->mesh.vertex_count, sizeof *zero);
-        if (!zero) {
-            status = fem_fail(FEM_NO_MEMORY, "no memory for %d vertices", c->mesh.vertex_count);
-            goto done;
-        }
-        FEM_TRY(fem_body_matrix(c->body, &K));
-        fem_body_evaluate(c->body, zero, NULL, NULL, &K);
-        c->cached = store && store->load(store->context, key, c);
-        if (!c->cached) {
-            FEM_TRY(fem_body_matrix(c->body, &M));
-            fem_body_mass(c->body, o->mass, &M);
-            FEM_TRY(make_stored(c, &K, &M, place_count, places, collar, o, progress));
-            if (store) store->save(store->context, key, c);
-        }
-    }
-    FEM_TRY(finish(c, &K, place_count, places, o));
-done:
-    fem_sparse_destroy(&K);
-    fem_sparse_destroy(&M);
+// K at rest
+static fem_status rest_stiffness(const fem_body *body, int vertex_count, fem_sparse *K) {
+    double    *zero = fem_calloc(3 * (size_t)vertex_count, sizeof *zero);
+    fem_status status =
+        zero ? fem_body_matrix(body, K) : fem_fail(FEM_NO_MEMORY, "no memory for %d vertices", vertex_count);
+    if (status == FEM_OK) fem_body_evaluate(body, zero, NULL, NULL, K);
     fem_free(zero);
     return status;
 }
 
-fem_status solver_class_create(solver_class **class, const char *name, fem_mesh *mesh, int fixed_count,
-                               const int *fixed, int place_count, const solver_place *places,
-                               const solver_collar *collar, const solver_class_options *options,
-                               const solver_class_store *store, const fem_progress *progress) {
+static fem_status fill(solver_class *c, const fem_mesh *around, int place_count, const solver_place *places,
+                       const solver_class_options *o, const solver_class_store *store, const fem_progress *progress) {
+    fem_status       status = FEM_OK;
+    fem_sparse       K = {0}, Kw = {0};
+    fem_body        *wide = NULL;
+    fem_body_options body = fem_body_default_options();
+    body.quadrature = o->quadrature;
+    FEM_TRY(fem_body_create(&c->body, &c->mesh, &body));
+    if (o->modes > 0) {
+        fem_hash key = store ? class_key(c, around, place_count, places, o) : (fem_hash){0};
+        FEM_TRY(rest_stiffness(c->body, c->mesh.vertex_count, &K));
+        if (around) {
+            FEM_TRY(fem_body_create(&wide, around, &body));
+            FEM_TRY(rest_stiffness(wide, around->vertex_count, &Kw));
+        }
+        c->cached = store && store->load(store->context, key, c);
+        if (!c->cached) {
+            FEM_TRY(make_stored(c, around ? around : &c->mesh, around ? wide : c->body, around ? &Kw : &K, place_count,
+                                places, o, progress));
+            if (store) store->save(store->context, key, c);
+        }
+    }
+    FEM_TRY(finish(c, &K, around ? &Kw : NULL, place_count, places, o));
+done:
+    fem_body_destroy(wide);
+    fem_sparse_destroy(&K);
+    fem_sparse_destroy(&Kw);
+    return status;
+}
+
+fem_status solver_class_create(solver_class **class, const char *name, fem_mesh *mesh, const fem_mesh *around,
+                               int fixed_count, const int *fixed, int place_count, const solver_place *places,
+                               const solver_class_options *options, const solver_class_store *store,
+                               const fem_progress *progress) {
     fem_status    status = FEM_OK;
     solver_class *c = fem_calloc(1, sizeof *c);
     if (!c) return fem_fail(FEM_NO_MEMORY, "no memory for a class");
     c->mesh = *mesh;
     *mesh = (fem_mesh){0};
+    if (around && around->element_count == 0) around = NULL;
     c->kind = options->forces;
     c->basis.n = 3 * c->mesh.vertex_count;
     c->name = fem_copy_string(name);
     FEM_TRY(check(c, fixed_count, fixed, place_count, places, options));
-    c->fixed = fixed_count > 0 ? fem_calloc(3 * (size_t)c->mesh.vertex_count, 1) : NULL;
+    // the collar, whose vertices come behind, is free
+    c->fixed = fixed_count > 0 ? fem_calloc(3 * (size_t)(around ? around : &c->mesh)->vertex_count, 1) : NULL;
     if (!c->name || (fixed_count > 0 && !c->fixed)) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for a class");
         goto done;
     }
     for (int i = 0; i < fixed_count; i++) memset(c->fixed + 3 * (size_t)fixed[i], 1, 3);
-    FEM_TRY(fill(c, place_count, places, collar, options, store, progress));
+    FEM_TRY(fill(c, around, place_count, places, options, store, progress));
     *class = c;
     c = NULL;
 done:
@@ -434,6 +441,7 @@ void solver_class_destroy(solver_class *c) {
     cubature_batch_destroy(c->batch);
     cubature_polynomial_destroy(&c->polynomial);
     modes_basis_destroy(&c->basis);
+    cubature_polynomial_destroy(&c->bracing);
     fem_body_destroy(c->body);
     fem_mesh_destroy(&c->mesh);
     fem_free(c->K0);

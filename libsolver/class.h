@@ -20,22 +20,14 @@ const char *solver_forces_name(solver_forces_kind kind); // "polynomial", "linea
 typedef struct solver_place {
     int           count; // three or more, not on a line
     const int    *vertices;
-    const double *weights; // > 0, m^2; NULL: alike
-    double        mass;    // of what hangs there, kg: which places count more when there are many (modes_interface)
-    double        lever;   // from here to the centre of that mass, m; 0: the radius of the place itself
-    bool          child;   // a child can hang here: it gets an interface; else it is for springs
-    const double *rest;    // rotation of the child's frame, NULL: none
+    const double *weights;     // > 0, m^2; NULL: alike
+    double        mass;        // of what hangs there, kg: which places count more when there are many (modes_interface)
+    double        lever;       // from here to the centre of that mass, m; 0: the radius of the place itself
+    bool          child;       // a child can hang here: it gets an interface; else it is for springs
+    const double *rest;        // rotation of the child's frame, NULL: none
+    double        inertia[36]; // 6 x 6 about the middle of the place, of what hangs there; all 0: by mass and lever
+    const double *pull;        // how the child pulls (domain_interface_set_pull), 3 points x 6; NULL: not known
 } solver_place;
-
-// The piece together with a collar of what hangs on it, for the basis alone: interfaces then bend as they do inside the
-// whole body. A piece by itself ends there, and its end gives way under a load as no section inside a body does.
-typedef struct solver_collar {
-    fem_mesh      mesh;     // in the coordinates of the class
-    int          *vertices; // per vertex of the class: its number here
-    int           place_count;
-    solver_place *places; // where wrenches act, in the numbers of this mesh; their vertices belong to the collar
-} solver_collar;
-void solver_collar_destroy(solver_collar *collar); // leaves it empty
 
 typedef struct solver_class_options {
     int                modes;  // 0: rigid
@@ -56,6 +48,7 @@ typedef struct solver_class {
     fem_mesh            mesh;
     unsigned char      *fixed; // 3 per vertex; NULL: nothing is held
     fem_body           *body;
+    cubature_polynomial bracing;    // the energy of the collar, part of the forces; r = 0: none
     modes_basis         basis;      // r = 0: rigid, U is NULL
     solver_forces_kind  kind;       //
     cubature_polynomial polynomial; // SOLVER_FORCES_POLYNOMIAL
@@ -80,12 +73,13 @@ typedef struct solver_class_store {
     void *context;
 } solver_class_store;
 
-// The mesh is taken over. `fixed` are vertices; none: a free piece, whose modes hold no rigid motion. FEM_BAD_INPUT
-// when there are more modes than the piece has, or when its supports leave rigid motions. `collar` may be NULL.
-fem_status solver_class_create(solver_class **class, const char *name, fem_mesh *mesh, int fixed_count,
-                               const int *fixed, int place_count, const solver_place *places,
-                               const solver_collar *collar, const solver_class_options *options,
-                               const solver_class_store *store, const fem_progress *progress);
+// The mesh is taken over. `around`: the same with its collar (domain_part_surround), in which the basis is made and
+// which braces the interfaces; NULL or empty: none. `fixed` are vertices; none: a free piece, whose modes hold no rigid
+// motion. FEM_BAD_INPUT when there are more modes than the piece has, or when its supports leave rigid motions.
+fem_status solver_class_create(solver_class **class, const char *name, fem_mesh *mesh, const fem_mesh *around,
+                               int fixed_count, const int *fixed, int place_count, const solver_place *places,
+                               const solver_class_options *options, const solver_class_store *store,
+                               const fem_progress *progress);
 void       solver_class_destroy(solver_class *class);
 // What the tree wants of it; Rayleigh damping is added by the caller.
 solver_tree_class solver_class_in_tree(const solver_class *class);

@@ -240,7 +240,7 @@ static void test_frequencies(void **unused) {
         o.class.wrenches = false;
         double plain = worst_ratio("without wrenches", &s, &o, truth);
         o.class.wrenches = true;
-        assert_true(nonlinear < 0.025 && linear < 0.026);
+        assert_true(nonlinear < 0.012 && linear < 0.006);
         assert_true(plain > linear);
         sample_destroy(&s);
     }
@@ -273,7 +273,8 @@ static void test_sag(void **unused) {
     make_plant(&s);
     o.total = 20 * s.domains.count;
     o.damping_stiffness = 0.5;
-    assert_true(sag_error(&s, light, &o) < 0.02);
+    assert_true(sag_error(&s, light, &o) < 0.01);
+    o.total = 40 * s.domains.count; // bent by more than half its height; with 20 modes each 9% are missing
     assert_true(sag_error(&s, strong, &o) < 0.03);
     sample_destroy(&s);
 }
