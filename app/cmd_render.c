@@ -196,4 +196,4 @@ const app_command command_render = {
     "limber render oak.glb -o frames --film oak.mp4",
     run,
     "Drawn by this program itself, without a graphics card: a sun with soft shadows, light of the\n"
-    "sky, ground. y points up, as in every .glb file."};
+    "sky, ground. y points up, as in every .glb file.\n"};

@@ -37,8 +37,7 @@ typedef struct scene_surface {
 typedef struct scene_figure {
     const char *name; // NULL: "SURFACE 17"
     int         surface;
-    int         parent; // figure whose motion it follows, or -1: neighbours share joints of a skin
-    double      scale;  // > 0
+    double      scale; // > 0
 } scene_figure;
 
 typedef struct scene_pose {

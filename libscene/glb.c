@@ -66,9 +66,6 @@ static fem_status check_figures(const scene_glb *glb) {
         if (f->surface < 0 || f->surface >= glb->surface_count)
             return fem_fail(FEM_BAD_INPUT, "figure %d: surface %d, expected 0 to %d", i, f->surface,
                             glb->surface_count - 1);
-        if (f->parent < -1 || f->parent >= glb->figure_count || f->parent == i)
-            return fem_fail(FEM_BAD_INPUT, "figure \"%s\": parent %d, expected another figure or -1",
-                            glb_figure_name(glb, i, name, sizeof name), f->parent);
         if (!(f->scale > 0) || !isfinite(f->scale))
             return fem_fail(FEM_BAD_INPUT, "figure \"%s\": scale %g, expected > 0",
                             glb_figure_name(glb, i, name, sizeof name), f->scale);

@@ -29,7 +29,7 @@ static const colour SKYLIGHT = {0.55f, 0.66f, 0.85f}, THROUGH = {0.9f, 1.0f, 0.3
 
 static colour sky_colour(const scene_renderer *r, const float direction[3]) {
     float  up = clamp(direction[1]), toward = clamp(dot(direction, r->sun));
-    colour c = mix(HORIZON, ZENITH, powf(up, 0.55f));
+    colour c = mix(HORIZON, ZENITH, powf(up, 0.42f));
     c = add(c, 0.25f * powf(toward, 12), (colour){1, 0.85f, 0.6f});
     return add(c, 3 * powf(toward, 1500), (colour){1, 0.95f, 0.85f});
 }

@@ -7,6 +7,7 @@
 #include "libscene/animation.h"
 #include "libscene/model.h"
 #include "libscene/render.h"
+#include "libscene/skeleton.h"
 #include "libsolver/solver.h"
 
 // ---- what a scene holds --------------------------------------------------------------------------------------------

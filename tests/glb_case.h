@@ -65,9 +65,7 @@ static inline void case_create(glb_case *c, int branches, int leaves) {
     c->poses = calloc((size_t)c->figure_count, sizeof *c->poses);
     for (int i = 0; i < c->figure_count; i++) {
         c->figures[i] = (scene_figure){.surface = i >= branches,
-                                       .parent = i == 0         ? -1
-                                                 : i < branches ? 0
-                                                                : i % branches,
+
                                        .scale = i == 0 ? 1 : 0.5 + 0.1 * (i % 6)};
         c->q_count += c->surfaces[i >= branches].r;
     }
