@@ -1,7 +1,7 @@
 // P2 Table 1: the cost of linear modes (a), of their derivatives (b) and of condensing (c) after stitching, against
 // making them from scratch; accuracy of the three forms against the modes from scratch; locking (P2 Fig. 1 b, 7);
-// speed-up against the number of stitches (P2 Fig. 5). One thread, processor time. "From scratch" factorises the stitched
-// matrix; the update holds the factor, the modes and the right-hand sides of the body before.
+// speed-up against the number of stitches (P2 Fig. 5). One thread, processor time. "From scratch" factorises the
+// stitched matrix; the update holds the factor, the modes and the right-hand sides of the body before.
 #include "bench/plot.h"
 #include "bench/stitch_case.h"
 
@@ -22,7 +22,7 @@ static void before_create(before *b, stitch_model *m, bool rights) {
     bench_try(modes_inverse_create(&b->inverse, &m->body.problem, MODES_BORDER_MASS));
     options.count = LINEAR, options.inverse = b->inverse;
     bench_try(modes_lanczos(&m->body.problem, &options, NULL, &b->basis, NULL));
-    if (rights) bench_try(modes_rights_create(&b->rights, m->body.body, &b->basis, m->derivatives - 21));
+    if (rights) bench_try(modes_rights_create(&b->rights, m->body.body, b->inverse, &b->basis, m->derivatives - 21));
     bench_try(modes_stitched_create(&b->stitched, &m->body.problem, b->inverse));
     if (m->factor != 1) {
         int domain = modes_stitched_domain_of(b->stitched, m->scaled);
@@ -66,7 +66,8 @@ static void scratch_destroy(scratch *s) {
 // ---- (a) and accuracy ---------------------------------------------------------------------------------------------
 
 typedef struct figures {
-    double seconds, error, share;
+    double              seconds, error, share;
+    modes_stitch_report report;
 } figures;
 
 static figures measure_form(before *b, const stitch_model *m, const scratch *s, modes_stitch_form form,
@@ -76,11 +77,10 @@ static figures measure_form(before *b, const stitch_model *m, const scratch *s, 
     figures              f = {.seconds = INFINITY, .share = 1};
     options.form = form, options.count = LINEAR;
     for (int run = 0; run < 2; run++) { // the whole update: stitches are added, nothing of them is at hand
-        if (modes_stitched_count(b->stitched) > 0)
-            bench_try(modes_stitched_remove(b->stitched, m->count, m->stitches));
+        if (modes_stitched_count(b->stitched) > 0) bench_try(modes_stitched_remove(b->stitched, m->count, m->stitches));
         double begun = now();
         bench_try(modes_stitched_add(b->stitched, m->count, m->stitches));
-        bench_try(modes_stitched_modes(b->stitched, &b->basis, &options, basis, NULL));
+        bench_try(modes_stitched_modes(b->stitched, &b->basis, &options, basis, &f.report));
         f.seconds = fmin(f.seconds, now() - begun);
     }
     bench_try(modes_coverage(&m->body.problem, basis->r, basis->U, JUDGED, s->basis.U, covered));
@@ -127,6 +127,7 @@ static double condense(const stitch_model *m, const modes_pool *pool, const doub
                        modes_condense_method method, modes_basis *basis) {
     modes_condense_options options = modes_condense_default_options();
     options.method = method, options.r = MOST_COLUMNS < pool->count ? MOST_COLUMNS : pool->count;
+    options.energy = 1; // as many as the candidates span
     double begun = now();
     bench_try(modes_condense(&m->body.problem, pool, omega2, &options, NULL, basis, NULL));
     return now() - begun;
@@ -165,9 +166,10 @@ static void print_locking(before *b, const stitch_model *m, const modes_basis *f
     double full = dense_dot(n, f, x);
     options.count = LINEAR, options.rigid_out = true;
     bench_try(modes_stitched_modes(b->stitched, &b->basis, &options, &without, NULL));
-    printf("   gives to sideways gravity, of full FEM: old subspace %.4f, new subspace %.4f, without rigid motions %.4f\n",
-           compliance(b->stitched, &b->basis, f) / full, compliance(b->stitched, fresh, f) / full,
-           compliance(b->stitched, &without, f) / full);
+    printf(
+        "   gives to sideways gravity, of full FEM: old subspace %.4f, new subspace %.4f, without rigid motions %.4f\n",
+        compliance(b->stitched, &b->basis, f) / full, compliance(b->stitched, fresh, f) / full,
+        compliance(b->stitched, &without, f) / full);
     modes_basis_destroy(&without);
     fem_free(e);
 }
@@ -188,27 +190,32 @@ static void run_model(stitch_model *m) {
            m->body.mesh.element_count / 1e3, m->count, m->paper_size[0], m->paper_size[1], m->paper_size[2]);
     for (modes_stitch_form f = 0; f < 3; f++) {
         form[f] = measure_form(&b, m, &s, f, &basis);
-        printf("   (a) %-10s scratch %.3f s, ours %.3f s: %5.1fx (P2 %.1fx); 20 frequencies within %.3g %%, coverage above %.5f\n",
+        printf("   (a) %-10s scratch %.3f s, ours %.3f s: %5.1fx (P2 %.1fx); 20 frequencies within %.3g %%, coverage "
+               "above %.5f\n",
                modes_stitch_form_name(f), s.seconds, form[f].seconds, s.seconds / form[f].seconds, m->paper[0],
                100 * form[f].error, form[f].share);
+        printf("                  of that: columns %.3f s, small problem %.3f s, modes %.3f s\n",
+               form[f].report.seconds_enrich, form[f].report.seconds_project, form[f].report.seconds_combine);
     }
     print_locking(&b, m, &basis);
     modes_hybrid_options hybrid = modes_hybrid_default_options();
     modes_hybrid_report  report;
     hybrid.kept = m->derivatives - 21;
     double begun = now();
-    bench_try(modes_stitched_derivatives(b.stitched, m->body.body, &basis, &b.rights, &b.basis, &hybrid, &pool, &omega2, &report));
+    bench_try(modes_stitched_derivatives(b.stitched, m->body.body, &basis, &b.rights, &b.basis, &hybrid, &pool, &omega2,
+                                         &report));
     double ours = now() - begun, theirs = derive_from_scratch(m, &s, &scratch_pool);
-    modes_stitched_report solves;
-    bench_try(modes_stitched_get_report(b.stitched, &solves));
-    printf("   (b) %d derivatives: scratch %.3f s, ours %.3f s: %5.1fx (P2 %.1fx); residual %.1g\n", m->derivatives,
-           theirs, ours, theirs / ours, m->paper[1], solves.residual);
+    printf("   (b) %d derivatives: scratch %.3f s, ours %.3f s: %5.1fx (P2 %.1fx); right-hand sides %.3f, solved %.3f, "
+           "old ones %.3f s\n",
+           m->derivatives, theirs, ours, theirs / ours, m->paper[1], report.seconds_right, report.seconds_solve,
+           report.seconds_old);
     double svd = plain_svd(m, &pool), pca = condense(m, &pool, omega2, MODES_PCA, &kept[0]);
     double random = condense(m, &pool, omega2, MODES_RANDOMIZED_PCA, &kept[1]);
     double covered[MOST_COLUMNS], least = 1;
     bench_try(modes_coverage(&m->body.problem, kept[1].r, kept[1].U, 40, kept[0].U, covered));
     for (int j = 0; j < 40; j++) least = fmin(least, covered[j]);
-    printf("   (c) %d candidates: SVD %.3f s, mass-PCA %.3f s, randomized %.3f s: %5.1fx and %.1fx (P2 %.1fx); 40 leading columns covered to %.6f\n",
+    printf("   (c) %d candidates: SVD %.3f s, mass-PCA %.3f s, randomized %.3f s: %5.1fx and %.1fx (P2 %.1fx); 40 "
+           "leading columns covered to %.6f\n",
            pool.count, svd, pca, random, svd / random, pca / random, m->paper[2], least);
     fflush(stdout);
     fem_free(omega2);

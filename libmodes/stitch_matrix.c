@@ -10,8 +10,7 @@ typedef struct entry { // a block above the diagonal
 
 static int compare_entries(const void *x, const void *y) {
     const entry *p = x, *q = y;
-    return p->row != q->row ? (p->row > q->row) - (p->row < q->row)
-                            : (p->column > q->column) - (p->column < q->column);
+    return p->row != q->row ? (p->row > q->row) - (p->row < q->row) : (p->column > q->column) - (p->column < q->column);
 }
 
 // K's rows, with the blocks between stitched vertices merged in where they are not there yet.

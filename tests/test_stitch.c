@@ -156,7 +156,8 @@ static void test_matrix(void **state) {
         modes_report    report;
         fem_sparse      K = {0};
         uint64_t        seed = 1;
-        double         *x = fem_alloc((size_t)t.both.n, 8), *y = fem_alloc((size_t)t.both.n, 8), *z = fem_alloc((size_t)t.both.n, 8);
+        double         *x = fem_alloc((size_t)t.both.n, 8), *y = fem_alloc((size_t)t.both.n, 8),
+               *z = fem_alloc((size_t)t.both.n, 8);
         assert_ok(modes_stitched_create(&s, &t.both.problem, NULL));
         assert_ok(modes_stitched_add(s, t.count, t.stitches));
         assert_ok(modes_stitched_matrix(s, &K));
@@ -576,12 +577,19 @@ static void test_no_memory(void **state) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_solve),         cmocka_unit_test(test_loose),
-        cmocka_unit_test(test_forms), cmocka_unit_test(test_matrix),         cmocka_unit_test(test_lowrank_identity),
-        cmocka_unit_test(test_without_rigid), cmocka_unit_test(test_vanishing),
-        cmocka_unit_test(test_two_rounds),    cmocka_unit_test(test_removal),
-        cmocka_unit_test(test_domains),       cmocka_unit_test(test_bad),
-        cmocka_unit_test(test_sequences),     cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_solve),
+        cmocka_unit_test(test_loose),
+        cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_matrix),
+        cmocka_unit_test(test_lowrank_identity),
+        cmocka_unit_test(test_without_rigid),
+        cmocka_unit_test(test_vanishing),
+        cmocka_unit_test(test_two_rounds),
+        cmocka_unit_test(test_removal),
+        cmocka_unit_test(test_domains),
+        cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_sequences),
+        cmocka_unit_test(test_no_memory),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
