@@ -1,7 +1,8 @@
 // P2 Table 1: the cost of linear modes (a), of their derivatives (b) and of condensing (c) after stitching, against
 // making them from scratch; accuracy of the three forms against the modes from scratch; locking (P2 Fig. 1 b, 7);
-// speed-up against the number of stitches (P2 Fig. 5). One thread, processor time. "From scratch" factorises the
-// stitched matrix; the update holds the factor, the modes and the right-hand sides of the body before.
+// coverage curves and two rounds (P2 Fig. 3, 10); speed-up against the number of stitches (P2 Fig. 5). One thread,
+// processor time. "From scratch" factorises the stitched matrix; the update holds the factor, the modes and the
+// right-hand sides of the body before.
 #include "bench/plot.h"
 #include "bench/stitch_case.h"
 
@@ -226,6 +227,62 @@ static void run_model(stitch_model *m) {
     stitch_model_destroy(m);
 }
 
+// ---- coverage curves (P2 Fig. 3) and two rounds (P2 Fig. 10)
+// ---------------------------------------------------------
+
+// Share of each of the first true modes in a basis, a line of the figure.
+static void add_curve(plot *figure, const char *name, const stitch_model *m, const scratch *s,
+                      const modes_basis *basis) {
+    double covered[LINEAR], x[LINEAR];
+    bench_try(modes_coverage(&m->body.problem, basis->r, basis->U, LINEAR, s->basis.U, covered));
+    for (int j = 0; j < LINEAR; j++) x[j] = j + 1;
+    plot_series(figure, name, LINEAR, x, covered);
+    printf("   %-28s coverage of mode 1, 10, 20, 30: %.5f %.5f %.5f %.5f\n", name, covered[0], covered[9], covered[19],
+           covered[29]);
+}
+
+// A plant of three domains: one branch is stitched on, then the other.
+static void run_rounds(void) {
+    stitch_model         m = {.factor = 1};
+    before               b;
+    scratch              s;
+    modes_basis          first = {0}, second = {0};
+    modes_stitch_options options = modes_stitch_default_options();
+    plot                *figure = plot_create("Coverage of the true modes (P2 Fig. 3)", "mode", "share", false, false);
+    make_plant(&m, 2);
+    before_create(&b, &m, false);
+    int right = modes_stitched_domain_of(b.stitched, m.stitches[0].b), front = 0;
+    for (int i = 0; i < m.count; i++) // those of one branch first
+        if (modes_stitched_domain_of(b.stitched, m.stitches[i].b) == right) {
+            modes_stitch swap = m.stitches[front];
+            m.stitches[front++] = m.stitches[i], m.stitches[i] = swap;
+        }
+    bench_try(modes_stitched_add(b.stitched, m.count, m.stitches));
+    scratch_create(&s, &m, b.stitched);
+    bench_try(modes_stitched_remove(b.stitched, m.count, m.stitches));
+    printf("plant of three domains, %.1fK tets, %d and %d stitches in two rounds (P2 Fig. 3 and 10)\n",
+           m.body.mesh.element_count / 1e3, front, m.count - front);
+    options.count = LINEAR;
+    for (modes_stitch_form f = 0; f < 3; f++) {
+        char name[64];
+        options.form = f, options.since = 0;
+        bench_try(modes_stitched_add(b.stitched, front, m.stitches));
+        bench_try(modes_stitched_modes(b.stitched, &b.basis, &options, &first, NULL));
+        bench_try(modes_stitched_add(b.stitched, m.count - front, m.stitches + front));
+        options.since = front;
+        bench_try(modes_stitched_modes(b.stitched, &first, &options, &second, NULL));
+        snprintf(name, sizeof name, "%s, two rounds", modes_stitch_form_name(f));
+        add_curve(figure, name, &m, &s, &second);
+        options.since = 0;
+        bench_try(modes_stitched_modes(b.stitched, &b.basis, &options, &second, NULL));
+        add_curve(figure, modes_stitch_form_name(f), &m, &s, &second);
+        bench_try(modes_stitched_remove(b.stitched, m.count, m.stitches));
+    }
+    plot_write(figure, "out/bench/stitch_coverage.svg");
+    modes_basis_destroy(&first), modes_basis_destroy(&second);
+    before_destroy(&b), scratch_destroy(&s), stitch_model_destroy(&m);
+}
+
 // ---- speed-up against the number of stitches (P2 Fig. 5) -----------------------------------------------------------
 
 static void run_counts(void) {
@@ -278,6 +335,7 @@ int main(int argc, char **argv) {
         if (i == 4) make_oball(&models[i], 160);
         run_model(&models[i]);
     }
+    if (!only || strcmp(only, "rounds") == 0) run_rounds();
     if (!only || strcmp(only, "counts") == 0) run_counts();
     return 0;
 }

@@ -61,9 +61,8 @@ static inline void set_stitches(stitch_model *m, int pair_count, const int *pair
 
 // Tetrahedra, material, matrices. E = 5e5 Pa as the paper's; `size` is the length of a cell.
 static inline void finish_model(stitch_model *m, const char *name, double size, const unsigned char *held) {
-    modes_case      *c = &m->body;
-    fem_body_options options = fem_body_default_options();
-    fem_material     material = fem_material_default();
+    modes_case  *c = &m->body;
+    fem_material material = fem_material_default();
     material.kind = FEM_STVK, material.young = 5e5, material.poisson = 0.4, material.density = 1000;
     m->name = name;
     snprintf(c->name, sizeof c->name, "%s", name);
@@ -71,19 +70,10 @@ static inline void finish_model(stitch_model *m, const char *name, double size, 
     bench_try(fem_mesh_set_material(&c->mesh, &material));
     bench_try(fem_mesh_split_hexahedra(&c->mesh, &c->mesh));
     bench_try(fem_mesh_check(&c->mesh));
-    c->n = 3 * c->mesh.vertex_count;
-    c->fixed = fem_calloc((size_t)c->n, 1);
-    double *rest = fem_calloc((size_t)c->n, sizeof *rest);
-    if (!c->fixed || !rest) bench_try(fem_fail(FEM_NO_MEMORY, "no memory for %s", name));
-    for (int v = 0; v < c->mesh.vertex_count; v++)
+    c->fixed = fem_calloc(3 * (size_t)c->mesh.vertex_count, 1);
+    for (int v = 0; c->fixed && v < c->mesh.vertex_count; v++)
         if (held[v]) memset(c->fixed + 3 * (size_t)v, 1, 3);
-    bench_try(fem_body_create(&c->body, &c->mesh, &options));
-    bench_try(fem_body_matrix(c->body, &c->K));
-    bench_try(fem_body_matrix(c->body, &c->M));
-    fem_body_evaluate(c->body, rest, NULL, NULL, &c->K);
-    fem_body_mass(c->body, FEM_MASS_CONSISTENT, &c->M);
-    fem_free(rest);
-    c->problem = (modes_problem){.mesh = &c->mesh, .K = &c->K, .M = &c->M, .fixed = c->fixed};
+    modes_case_matrices(c);
 }
 
 static inline unsigned char *marks(const fem_mesh *mesh) {
