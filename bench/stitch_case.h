@@ -10,7 +10,8 @@ typedef struct stitch_model {
     modes_case    body;
     int           count;
     modes_stitch *stitches;
-    int           scaled;        // domain whose stiffness is raised, or -1
+    int           old_modes;     // that are held of the body before: those of a domain that becomes stiff are no use
+    int           scaled;        // a vertex of the domain whose stiffness is raised
     double        factor;        // by this
     int           derivatives;   // as many as the paper's
     double        paper_size[3]; // thousand vertices, thousand tets, springs
@@ -192,25 +193,26 @@ static inline double dinosaur_depth(double x, double y, double z) { // below its
     }
     return depth;
 }
+#define DINOSAUR 1.18 // cells of the grid per unit of its bones: sets the size
 static inline bool dinosaur_cell(int i, int j, int k) {
-    double depth = dinosaur_depth(i + 0.5, j + 0.5, k + 0.5);
+    double depth = DINOSAUR * dinosaur_depth((i + 0.5) / DINOSAUR, (j + 0.5) / DINOSAUR, (k + 0.5) / DINOSAUR);
     return depth > 0 && depth < 2.0;
 }
 static inline void make_dinosaur(stitch_model *m) {
-    const int    origin[3] = {-4, 10, -2};
-    const double point[3] = {0, 0, 56}, normal[3] = {0, 0, 1};
+    const int    origin[3] = {-5, 11, -7};
+    const double point[3] = {0, 0, 66}, normal[3] = {0, 0, 1};
     int          count, *pairs;
-    grid_mesh(&m->body.mesh, 160, 42, 82, origin, dinosaur_cell);
+    grid_mesh(&m->body.mesh, 190, 50, 102, origin, dinosaur_cell);
     unsigned char *within = marks(&m->body.mesh);
     for (int v = 0; v < m->body.mesh.vertex_count; v++) {
         const double *x = m->body.mesh.vertices + 3 * (size_t)v;
-        within[v] = x[0] > 104 && x[1] > 31.5;
+        within[v] = x[0] > 123 && x[1] > 37.5;
     }
     bench_try(fem_mesh_cut_plane(&m->body.mesh, point, normal, within, &count, &pairs));
     set_stitches(m, count, pairs, 38);
     unsigned char *held = marks(&m->body.mesh);
     for (int v = 0; v < m->body.mesh.vertex_count; v++) held[v] = m->body.mesh.vertices[3 * (size_t)v + 2] < -0.5;
-    finish_model(m, "dinosaur", 0.01, held);
+    finish_model(m, "dinosaur", 0.008, held);
     fem_free(pairs), fem_free(within), fem_free(held);
 }
 
@@ -238,7 +240,7 @@ static inline void make_oball(stitch_model *m, int springs) {
     int high = 0;
     for (int v = 0; v < m->body.mesh.vertex_count; v++)
         if (m->body.mesh.vertices[3 * (size_t)v + 2] > m->body.mesh.vertices[3 * (size_t)high + 2]) high = v;
-    m->scaled = high, m->factor = 100; // a vertex of the band, for now
+    m->scaled = high, m->factor = 100;
     round_out(&m->body.mesh, OBALL, 0);
     finish_model(m, "oball", 0.01, held);
     fem_free(pairs[0]), fem_free(pairs[1]), fem_free(all), fem_free(held);
