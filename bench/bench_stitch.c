@@ -1,7 +1,8 @@
 // P2 Table 1: the cost of linear modes (a), of their derivatives (b) and of condensing (c) after stitching, against
 // making them from scratch; accuracy of the three forms against the modes from scratch; locking (P2 Fig. 1 b, 7);
-// speed-up against the number of stitches (P2 Fig. 5). One thread, processor time. "From scratch" factorises the
-// stitched matrix; the update holds the factor, the modes and the right-hand sides of the body before.
+// coverage curves and two rounds (P2 Fig. 3, 10); speed-up against the number of stitches (P2 Fig. 5). One thread,
+// processor time. "From scratch" factorises the stitched matrix; the update holds the factor, the modes and the
+// right-hand sides of the body before.
 #include "bench/plot.h"
 #include "bench/stitch_case.h"
 
@@ -20,13 +21,20 @@ static void before_create(before *b, stitch_model *m, bool rights) {
     modes_lanczos_options options = modes_lanczos_default_options();
     *b = (before){0};
     bench_try(modes_inverse_create(&b->inverse, &m->body.problem, MODES_BORDER_MASS));
-    options.count = LINEAR, options.inverse = b->inverse;
+    options.count = m->old_modes, options.inverse = b->inverse;
     bench_try(modes_lanczos(&m->body.problem, &options, NULL, &b->basis, NULL));
-    if (rights) bench_try(modes_rights_create(&b->rights, m->body.body, &b->basis, m->derivatives - 21));
+    if (rights) bench_try(modes_rights_create(&b->rights, m->body.body, b->inverse, &b->basis, m->derivatives - 21));
     bench_try(modes_stitched_create(&b->stitched, &m->body.problem, b->inverse));
     if (m->factor != 1) {
         int domain = modes_stitched_domain_of(b->stitched, m->scaled);
         bench_try(modes_stitched_scale(b->stitched, domain, m->factor));
+        for (int j = 0; j < b->basis.r; j++) { // a mode moves one domain
+            const double *u = b->basis.U + (size_t)j * (size_t)b->basis.n;
+            int           most = 0;
+            for (int i = 0; i < b->basis.n; i++)
+                if (fabs(u[i]) > fabs(u[most])) most = i;
+            if (modes_stitched_domain_of(b->stitched, most / 3) == domain) b->basis.omega2[j] *= m->factor;
+        }
     }
 }
 
@@ -66,7 +74,8 @@ static void scratch_destroy(scratch *s) {
 // ---- (a) and accuracy ---------------------------------------------------------------------------------------------
 
 typedef struct figures {
-    double seconds, error, share;
+    double              seconds, error, share;
+    modes_stitch_report report;
 } figures;
 
 static figures measure_form(before *b, const stitch_model *m, const scratch *s, modes_stitch_form form,
@@ -79,7 +88,7 @@ static figures measure_form(before *b, const stitch_model *m, const scratch *s, 
         if (modes_stitched_count(b->stitched) > 0) bench_try(modes_stitched_remove(b->stitched, m->count, m->stitches));
         double begun = now();
         bench_try(modes_stitched_add(b->stitched, m->count, m->stitches));
-        bench_try(modes_stitched_modes(b->stitched, &b->basis, &options, basis, NULL));
+        bench_try(modes_stitched_modes(b->stitched, &b->basis, &options, basis, &f.report));
         f.seconds = fmin(f.seconds, now() - begun);
     }
     bench_try(modes_coverage(&m->body.problem, basis->r, basis->U, JUDGED, s->basis.U, covered));
@@ -126,6 +135,7 @@ static double condense(const stitch_model *m, const modes_pool *pool, const doub
                        modes_condense_method method, modes_basis *basis) {
     modes_condense_options options = modes_condense_default_options();
     options.method = method, options.r = MOST_COLUMNS < pool->count ? MOST_COLUMNS : pool->count;
+    options.energy = 1; // as many as the candidates span
     double begun = now();
     bench_try(modes_condense(&m->body.problem, pool, omega2, &options, NULL, basis, NULL));
     return now() - begun;
@@ -192,6 +202,8 @@ static void run_model(stitch_model *m) {
                "above %.5f\n",
                modes_stitch_form_name(f), s.seconds, form[f].seconds, s.seconds / form[f].seconds, m->paper[0],
                100 * form[f].error, form[f].share);
+        printf("                  of that: columns %.3f s, small problem %.3f s, modes %.3f s\n",
+               form[f].report.seconds_enrich, form[f].report.seconds_project, form[f].report.seconds_combine);
     }
     print_locking(&b, m, &basis);
     modes_hybrid_options hybrid = modes_hybrid_default_options();
@@ -200,11 +212,11 @@ static void run_model(stitch_model *m) {
     double begun = now();
     bench_try(modes_stitched_derivatives(b.stitched, m->body.body, &basis, &b.rights, &b.basis, &hybrid, &pool, &omega2,
                                          &report));
-    double                ours = now() - begun, theirs = derive_from_scratch(m, &s, &scratch_pool);
-    modes_stitched_report solves;
-    bench_try(modes_stitched_get_report(b.stitched, &solves));
-    printf("   (b) %d derivatives: scratch %.3f s, ours %.3f s: %5.1fx (P2 %.1fx); residual %.1g\n", m->derivatives,
-           theirs, ours, theirs / ours, m->paper[1], solves.residual);
+    double ours = now() - begun, theirs = derive_from_scratch(m, &s, &scratch_pool);
+    printf("   (b) %d derivatives: scratch %.3f s, ours %.3f s: %5.1fx (P2 %.1fx); right-hand sides %.3f, solved %.3f, "
+           "old ones %.3f s\n",
+           m->derivatives, theirs, ours, theirs / ours, m->paper[1], report.seconds_right, report.seconds_solve,
+           report.seconds_old);
     double svd = plain_svd(m, &pool), pca = condense(m, &pool, omega2, MODES_PCA, &kept[0]);
     double random = condense(m, &pool, omega2, MODES_RANDOMIZED_PCA, &kept[1]);
     double covered[MOST_COLUMNS], least = 1;
@@ -222,6 +234,62 @@ static void run_model(stitch_model *m) {
     stitch_model_destroy(m);
 }
 
+// ---- coverage curves (P2 Fig. 3) and two rounds (P2 Fig. 10)
+// ---------------------------------------------------------
+
+// Share of each of the first true modes in a basis, a line of the figure.
+static void add_curve(plot *figure, const char *name, const stitch_model *m, const scratch *s,
+                      const modes_basis *basis) {
+    double covered[LINEAR], x[LINEAR];
+    bench_try(modes_coverage(&m->body.problem, basis->r, basis->U, LINEAR, s->basis.U, covered));
+    for (int j = 0; j < LINEAR; j++) x[j] = j + 1;
+    plot_series(figure, name, LINEAR, x, covered);
+    printf("   %-28s coverage of mode 1, 10, 20, 30: %.5f %.5f %.5f %.5f\n", name, covered[0], covered[9], covered[19],
+           covered[29]);
+}
+
+// A plant of three domains: one branch is stitched on, then the other.
+static void run_rounds(void) {
+    stitch_model         m = {.factor = 1, .old_modes = LINEAR};
+    before               b;
+    scratch              s;
+    modes_basis          first = {0}, second = {0};
+    modes_stitch_options options = modes_stitch_default_options();
+    plot                *figure = plot_create("Coverage of the true modes (P2 Fig. 3)", "mode", "share", false, false);
+    make_plant(&m, 2);
+    before_create(&b, &m, false);
+    int right = modes_stitched_domain_of(b.stitched, m.stitches[0].b), front = 0;
+    for (int i = 0; i < m.count; i++) // those of one branch first
+        if (modes_stitched_domain_of(b.stitched, m.stitches[i].b) == right) {
+            modes_stitch swap = m.stitches[front];
+            m.stitches[front++] = m.stitches[i], m.stitches[i] = swap;
+        }
+    bench_try(modes_stitched_add(b.stitched, m.count, m.stitches));
+    scratch_create(&s, &m, b.stitched);
+    bench_try(modes_stitched_remove(b.stitched, m.count, m.stitches));
+    printf("plant of three domains, %.1fK tets, %d and %d stitches in two rounds (P2 Fig. 3 and 10)\n",
+           m.body.mesh.element_count / 1e3, front, m.count - front);
+    options.count = LINEAR;
+    for (modes_stitch_form f = 0; f < 3; f++) {
+        char name[64];
+        options.form = f, options.since = 0;
+        bench_try(modes_stitched_add(b.stitched, front, m.stitches));
+        bench_try(modes_stitched_modes(b.stitched, &b.basis, &options, &first, NULL));
+        bench_try(modes_stitched_add(b.stitched, m.count - front, m.stitches + front));
+        options.since = front;
+        bench_try(modes_stitched_modes(b.stitched, &first, &options, &second, NULL));
+        snprintf(name, sizeof name, "%s, two rounds", modes_stitch_form_name(f));
+        add_curve(figure, name, &m, &s, &second);
+        options.since = 0;
+        bench_try(modes_stitched_modes(b.stitched, &b.basis, &options, &second, NULL));
+        add_curve(figure, modes_stitch_form_name(f), &m, &s, &second);
+        bench_try(modes_stitched_remove(b.stitched, m.count, m.stitches));
+    }
+    plot_write(figure, "out/bench/stitch_coverage.svg");
+    modes_basis_destroy(&first), modes_basis_destroy(&second);
+    before_destroy(&b), scratch_destroy(&s), stitch_model_destroy(&m);
+}
+
 // ---- speed-up against the number of stitches (P2 Fig. 5) -----------------------------------------------------------
 
 static void run_counts(void) {
@@ -231,7 +299,7 @@ static void run_counts(void) {
     int    even = 0;
     printf("speed-up of the linear modes against the number of stitches, oball (P2 Fig. 5)\n");
     for (int k = 0; k < COUNTS; k++) {
-        stitch_model m = {.factor = 1};
+        stitch_model m = {.factor = 1, .old_modes = LINEAR};
         before       b;
         scratch      s;
         modes_basis  basis = {0};
@@ -259,11 +327,36 @@ int main(int argc, char **argv) {
     const char *only = argc > 1 ? argv[1] : NULL;
     fem_set_threads(1);
     stitch_model models[5] = {
-        {.name = "stomach", .factor = 1, .derivatives = 201, .paper_size = {37, 118, 30}, .paper = {15.3, 5.0, 6.9}},
-        {.name = "plant", .factor = 1, .derivatives = 91, .paper_size = {13, 43, 30}, .paper = {10.3, 7.6, 3.8}},
-        {.name = "fork", .factor = 1, .derivatives = 143, .paper_size = {13, 55, 40}, .paper = {9.0, 5.4, 4.1}},
-        {.name = "dinosaur", .factor = 1, .derivatives = 91, .paper_size = {57, 192, 38}, .paper = {5.3, 8.1, 4.5}},
-        {.name = "oball", .factor = 1, .derivatives = 143, .paper_size = {16, 60, 160}, .paper = {3.4, 5.2, 4.3}},
+        {.name = "stomach",
+         .old_modes = 30,
+         .factor = 1,
+         .derivatives = 201,
+         .paper_size = {37, 118, 30},
+         .paper = {15.3, 5.0, 6.9}},
+        {.name = "plant",
+         .old_modes = 30,
+         .factor = 1,
+         .derivatives = 91,
+         .paper_size = {13, 43, 30},
+         .paper = {10.3, 7.6, 3.8}},
+        {.name = "fork",
+         .old_modes = 30,
+         .factor = 1,
+         .derivatives = 143,
+         .paper_size = {13, 55, 40},
+         .paper = {9.0, 5.4, 4.1}},
+        {.name = "dinosaur",
+         .old_modes = 30,
+         .factor = 1,
+         .derivatives = 91,
+         .paper_size = {57, 192, 38},
+         .paper = {5.3, 8.1, 4.5}},
+        {.name = "oball",
+         .old_modes = 90,
+         .factor = 1,
+         .derivatives = 143,
+         .paper_size = {16, 60, 160},
+         .paper = {3.4, 5.2, 4.3}},
     };
     for (int i = 0; i < 5; i++) {
         if (only && strcmp(only, models[i].name) != 0) continue;
@@ -274,6 +367,7 @@ int main(int argc, char **argv) {
         if (i == 4) make_oball(&models[i], 160);
         run_model(&models[i]);
     }
+    if (!only || strcmp(only, "rounds") == 0) run_rounds();
     if (!only || strcmp(only, "counts") == 0) run_counts();
     return 0;
 }

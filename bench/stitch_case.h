@@ -10,7 +10,8 @@ typedef struct stitch_model {
     modes_case    body;
     int           count;
     modes_stitch *stitches;
-    int           scaled;        // domain whose stiffness is raised, or -1
+    int           old_modes;     // that are held of the body before: those of a domain that becomes stiff are no use
+    int           scaled;        // a vertex of the domain whose stiffness is raised
     double        factor;        // by this
     int           derivatives;   // as many as the paper's
     double        paper_size[3]; // thousand vertices, thousand tets, springs
@@ -61,9 +62,8 @@ static inline void set_stitches(stitch_model *m, int pair_count, const int *pair
 
 // Tetrahedra, material, matrices. E = 5e5 Pa as the paper's; `size` is the length of a cell.
 static inline void finish_model(stitch_model *m, const char *name, double size, const unsigned char *held) {
-    modes_case      *c = &m->body;
-    fem_body_options options = fem_body_default_options();
-    fem_material     material = fem_material_default();
+    modes_case  *c = &m->body;
+    fem_material material = fem_material_default();
     material.kind = FEM_STVK, material.young = 5e5, material.poisson = 0.4, material.density = 1000;
     m->name = name;
     snprintf(c->name, sizeof c->name, "%s", name);
@@ -71,19 +71,10 @@ static inline void finish_model(stitch_model *m, const char *name, double size, 
     bench_try(fem_mesh_set_material(&c->mesh, &material));
     bench_try(fem_mesh_split_hexahedra(&c->mesh, &c->mesh));
     bench_try(fem_mesh_check(&c->mesh));
-    c->n = 3 * c->mesh.vertex_count;
-    c->fixed = fem_calloc((size_t)c->n, 1);
-    double *rest = fem_calloc((size_t)c->n, sizeof *rest);
-    if (!c->fixed || !rest) bench_try(fem_fail(FEM_NO_MEMORY, "no memory for %s", name));
-    for (int v = 0; v < c->mesh.vertex_count; v++)
+    c->fixed = fem_calloc(3 * (size_t)c->mesh.vertex_count, 1);
+    for (int v = 0; c->fixed && v < c->mesh.vertex_count; v++)
         if (held[v]) memset(c->fixed + 3 * (size_t)v, 1, 3);
-    bench_try(fem_body_create(&c->body, &c->mesh, &options));
-    bench_try(fem_body_matrix(c->body, &c->K));
-    bench_try(fem_body_matrix(c->body, &c->M));
-    fem_body_evaluate(c->body, rest, NULL, NULL, &c->K);
-    fem_body_mass(c->body, FEM_MASS_CONSISTENT, &c->M);
-    fem_free(rest);
-    c->problem = (modes_problem){.mesh = &c->mesh, .K = &c->K, .M = &c->M, .fixed = c->fixed};
+    modes_case_matrices(c);
 }
 
 static inline unsigned char *marks(const fem_mesh *mesh) {
@@ -97,12 +88,12 @@ enum { STOMACH = 58 };
 static inline bool stomach_cell(int i, int j, int k) {
     return i == 0 || j == 0 || k == 0 || i == STOMACH - 1 || j == STOMACH - 1 || k == STOMACH - 1;
 }
-static inline void round_out(fem_mesh *mesh, int cells, double bend) { // a cube about its middle becomes a bent egg
+static inline void round_out(fem_mesh *mesh, int cells, double bend) { // a cube about its middle, bent
     for (int v = 0; v < mesh->vertex_count; v++) {
         double *x = mesh->vertices + 3 * (size_t)v, most = 0, norm;
         for (int i = 0; i < 3; i++) x[i] -= 0.5 * cells, most = fmax(most, fabs(x[i]));
         norm = vec3_norm(x);
-        for (int i = 0; i < 3; i++) x[i] *= most / norm;
+        for (int i = 0; i < 3; i++) x[i] *= 0.5 + 0.5 * most / norm; // edges stay a little: cells must not go flat
         x[2] *= 1.5, x[0] += bend * x[2] * x[2] / cells;
     }
 }
@@ -202,25 +193,26 @@ static inline double dinosaur_depth(double x, double y, double z) { // below its
     }
     return depth;
 }
+#define DINOSAUR 1.18 // cells of the grid per unit of its bones: sets the size
 static inline bool dinosaur_cell(int i, int j, int k) {
-    double depth = dinosaur_depth(i + 0.5, j + 0.5, k + 0.5);
+    double depth = DINOSAUR * dinosaur_depth((i + 0.5) / DINOSAUR, (j + 0.5) / DINOSAUR, (k + 0.5) / DINOSAUR);
     return depth > 0 && depth < 2.0;
 }
 static inline void make_dinosaur(stitch_model *m) {
-    const int    origin[3] = {-4, 10, -2};
-    const double point[3] = {0, 0, 56}, normal[3] = {0, 0, 1};
+    const int    origin[3] = {-5, 11, -7};
+    const double point[3] = {0, 0, 66}, normal[3] = {0, 0, 1};
     int          count, *pairs;
-    grid_mesh(&m->body.mesh, 160, 42, 82, origin, dinosaur_cell);
+    grid_mesh(&m->body.mesh, 190, 50, 102, origin, dinosaur_cell);
     unsigned char *within = marks(&m->body.mesh);
     for (int v = 0; v < m->body.mesh.vertex_count; v++) {
         const double *x = m->body.mesh.vertices + 3 * (size_t)v;
-        within[v] = x[0] > 104 && x[1] > 31.5;
+        within[v] = x[0] > 123 && x[1] > 37.5;
     }
     bench_try(fem_mesh_cut_plane(&m->body.mesh, point, normal, within, &count, &pairs));
     set_stitches(m, count, pairs, 38);
     unsigned char *held = marks(&m->body.mesh);
     for (int v = 0; v < m->body.mesh.vertex_count; v++) held[v] = m->body.mesh.vertices[3 * (size_t)v + 2] < -0.5;
-    finish_model(m, "dinosaur", 0.01, held);
+    finish_model(m, "dinosaur", 0.008, held);
     fem_free(pairs), fem_free(within), fem_free(held);
 }
 
@@ -248,7 +240,7 @@ static inline void make_oball(stitch_model *m, int springs) {
     int high = 0;
     for (int v = 0; v < m->body.mesh.vertex_count; v++)
         if (m->body.mesh.vertices[3 * (size_t)v + 2] > m->body.mesh.vertices[3 * (size_t)high + 2]) high = v;
-    m->scaled = high, m->factor = 100; // a vertex of the band, for now
+    m->scaled = high, m->factor = 100;
     round_out(&m->body.mesh, OBALL, 0);
     finish_model(m, "oball", 0.01, held);
     fem_free(pairs[0]), fem_free(pairs[1]), fem_free(all), fem_free(held);

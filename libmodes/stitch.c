@@ -415,7 +415,7 @@ fem_status stitch_coupling_apply(const modes_stitched *s, const stitch_coupling 
     return FEM_OK;
 }
 
-static fem_status couple(modes_stitched *s) {
+fem_status stitch_couple(modes_stitched *s) {
     fem_status status = FEM_OK;
     if (s->coupled) return FEM_OK;
     FEM_TRY(stitch_responses(s));
@@ -426,7 +426,7 @@ done:
 }
 
 fem_status modes_stitched_get_report(modes_stitched *s, modes_stitched_report *report) {
-    fem_status status = couple(s);
+    fem_status status = stitch_couple(s);
     if (status != FEM_OK) return status;
     s->report.loose = s->whole.loose;
     *report = s->report;
@@ -483,14 +483,14 @@ static double largest_entry(const modes_stitched *s) { // of K^; diagonal blocks
     return largest;
 }
 
-static fem_status solve_panel(modes_stitched *s, int columns, double *B, double *work, double *X) {
+static fem_status solve_panel(modes_stitched *s, int columns, bool checked, double *B, double *work, double *X) {
     fem_status status = FEM_OK;
     size_t     n = (size_t)s->n;
     int        rough = 0;
     double    *correction = work + (size_t)columns * n, rounding = 1e-15 * largest_entry(s); // of K^ x, per |x|
     FEM_TRY(free_of_loose(s, columns, B));
     FEM_TRY(solve_once(s, columns, B, work, X));
-    for (int pass = 0; pass < 2; pass++) {
+    for (int pass = 0; pass < 2 && checked; pass++) {
         double worst = 0;
         modes_stitched_multiply(s, columns, X, work);
         rough = 0;
@@ -519,12 +519,12 @@ done:
     return status;
 }
 
-fem_status modes_stitched_solve(modes_stitched *s, int columns, double *B, double *X) {
+fem_status stitch_solve(modes_stitched *s, int columns, bool checked, double *B, double *X) {
     fem_status status = FEM_OK;
     size_t     n = (size_t)s->n;
     int        panel = columns < SOLVE_COLUMNS ? columns : SOLVE_COLUMNS;
     double    *work = NULL, begun = fem_seconds();
-    FEM_TRY(couple(s));
+    FEM_TRY(stitch_couple(s));
     work = fem_alloc(3 * n * (size_t)panel, sizeof *work);
     if (!work) {
         status = stitch_no_memory(s, "solutions");
@@ -533,10 +533,14 @@ fem_status modes_stitched_solve(modes_stitched *s, int columns, double *B, doubl
     s->report.residual = 0;
     for (int first = 0; first < columns; first += panel) {
         int part = columns - first < panel ? columns - first : panel;
-        FEM_TRY(solve_panel(s, part, B + (size_t)first * n, work, X + (size_t)first * n));
+        FEM_TRY(solve_panel(s, part, checked, B + (size_t)first * n, work, X + (size_t)first * n));
     }
 done:
     s->report.seconds_solve += fem_seconds() - begun;
     fem_free(work);
     return status;
+}
+
+fem_status modes_stitched_solve(modes_stitched *s, int columns, double *B, double *X) {
+    return stitch_solve(s, columns, true, B, X);
 }

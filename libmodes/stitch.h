@@ -104,32 +104,34 @@ fem_status modes_pad(modes_basis *basis, int vertices, int count, const modes_ba
 
 // ---- derivatives ------------------------------------------------------------------------------------------------
 
-// Right-hand sides -(H : psi_a) psi_b of the body before, kept so that they need not be made again. H does not know
-// springs.
+// Derivatives of the body before, K phi = -(H : psi_a) psi_b, kept so that nothing of them need be made again: springs
+// are no part of H, and with K^ in place of K they differ by answers of the stitches, which are at hand.
 typedef struct modes_rights {
-    int       n, count;
+    int       n, count, rigid;
     fem_pair *pairs; // of the old modes
-    double   *F;     // n x count
+    double   *X;     // n x count: the derivatives
+    double   *load;  // rigid x count: what of the right-hand sides would move the body as a whole
 } modes_rights;
 void modes_rights_destroy(modes_rights *rights); // leaves it empty
-// For the `count` pairs with the lowest product of frequencies, lowest first. `body` has the domains as they were.
-fem_status modes_rights_create(modes_rights *rights, const fem_body *body, const modes_basis *basis, int count);
+// For the `count` pairs with the lowest product of frequencies, lowest first. All of the body without stitches.
+fem_status modes_rights_create(modes_rights *rights, const fem_body *body, modes_inverse *inverse,
+                               const modes_basis *basis, int count);
 // The first `count` pairs a <= b of r modes in that order.
 fem_status modes_lowest_pairs(int r, const double *omega2, int count, fem_pair *pairs);
 
 typedef struct modes_hybrid_options {
     int modes; // new derivatives are those of the first so many modes, all pairs; P2: 6, so 21
-    int kept;  // old right-hand sides that are solved anew; -1: 40 percent of them
+    int kept;  // old right-hand sides that are used again; -1: 40 percent of them
 } modes_hybrid_options;
 modes_hybrid_options modes_hybrid_default_options(void);
 
 typedef struct modes_hybrid_report {
-    int    fresh, kept;                  // derivatives of new modes, and of old ones
-    double seconds_right, seconds_solve; // right-hand sides, solutions with K^
+    int    fresh, kept;                               // derivatives of new modes, and of old ones
+    double seconds_right, seconds_solve, seconds_old; // right-hand sides and solutions of new ones; old ones
 } modes_hybrid_report;
 
-// Candidates for a basis: the modes, new derivatives, old right-hand sides solved with K^ [Mukherjee et al. 2016, 4.2].
-// *omega2 (allocated, basis->r + old->r) is what modes_condense weighs them by. report may be NULL.
+// Candidates for a basis: the modes, new derivatives, answers of K^ to old right-hand sides [Mukherjee et al.
+// 2016, 4.2]. *omega2 (allocated, basis->r + old->r) is what modes_condense weighs them by. report may be NULL.
 fem_status modes_stitched_derivatives(modes_stitched *stitched, const fem_body *body, const modes_basis *basis,
                                       const modes_rights *rights, const modes_basis *old,
                                       const modes_hybrid_options *options, modes_pool *pool, double **omega2,

@@ -7,7 +7,7 @@
 #include <string.h>
 
 void modes_rights_destroy(modes_rights *rights) {
-    fem_free(rights->pairs), fem_free(rights->F);
+    fem_free(rights->pairs), fem_free(rights->X), fem_free(rights->load);
     *rights = (modes_rights){0};
 }
 
@@ -53,26 +53,25 @@ done:
     return status;
 }
 
-static int compare_places(const void *x, const void *y) { // pairs that share their first mode side by side
-    const fem_pair *p = x, *q = y;
-    return p->a != q->a ? p->a - q->a : p->b - q->b;
-}
-
-fem_status modes_rights_create(modes_rights *result, const fem_body *body, const modes_basis *basis, int count) {
+fem_status modes_rights_create(modes_rights *result, const fem_body *body, modes_inverse *inverse,
+                               const modes_basis *basis, int count) {
     fem_status   status = FEM_OK;
-    modes_rights made = {.n = basis->n, .count = count};
+    modes_rights made = {.n = basis->n, .count = count, .rigid = inverse->report.rigid};
     if (count < 1) return fem_fail(FEM_BAD_INPUT, "%d right-hand sides, expected at least one", count);
-    if (basis->n != 3 * fem_body_mesh(body)->vertex_count)
+    if (basis->n != 3 * fem_body_mesh(body)->vertex_count || basis->n != inverse->n)
         return fem_fail(FEM_BAD_INPUT, "modes with %d rows for a body of %d vertices", basis->n,
                         fem_body_mesh(body)->vertex_count);
     made.pairs = fem_alloc((size_t)count, sizeof *made.pairs);
-    made.F = fem_alloc((size_t)count * (size_t)basis->n, sizeof *made.F);
-    if (!made.pairs || !made.F) {
+    made.X = fem_alloc((size_t)count * (size_t)basis->n, sizeof *made.X);
+    made.load = fem_alloc((size_t)count * (size_t)made.rigid + 1, sizeof *made.load);
+    if (!made.pairs || !made.X || !made.load) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for %d right-hand sides", count);
         goto done;
     }
     FEM_TRY(modes_lowest_pairs(basis->r, basis->omega2, count, made.pairs));
-    FEM_TRY(right_sides(body, basis, count, made.pairs, made.F));
+    FEM_TRY(right_sides(body, basis, count, made.pairs, made.X));
+    if (made.rigid > 0) FEM_TRY(tall_inner(made.n, made.rigid, count, inverse->R, made.X, made.load));
+    FEM_TRY(modes_inverse_solve(inverse, count, made.X, made.X));
     modes_rights_destroy(result);
     *result = made;
     made = (modes_rights){0};
@@ -109,31 +108,73 @@ static fem_status allocate(hybrid *h) {
     return FEM_OK;
 }
 
-// Right-hand sides into F, new ones first, with the origins of the pool.
-static fem_status fill_rights(hybrid *h, double *F) {
+// -(H : psi_i) psi_j of the lowest new modes, solved with K^.
+static fem_status fresh_derivatives(hybrid *h, int modes, double *X) {
     fem_status status = FEM_OK;
-    int        r = h->basis->r, fresh = h->report.fresh, modes = 0, k = 0;
+    int        fresh = h->report.fresh, k = 0;
     size_t     n = (size_t)h->basis->n;
-    fem_pair  *pairs = fem_alloc((size_t)fresh + 1, sizeof *pairs);
-    if (!pairs) return fem_fail(FEM_NO_MEMORY, "no memory for %d pairs of modes", fresh);
-    while (modes * (modes + 1) / 2 < fresh) modes++;
+    double    *F = fem_alloc((size_t)fresh * n, sizeof *F), begun = fem_seconds();
+    fem_pair  *pairs = fem_alloc((size_t)fresh, sizeof *pairs);
+    if (!F || !pairs) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %d right-hand sides", fresh);
+        goto done;
+    }
     for (int i = 0; i < modes; i++)
         for (int j = i; j < modes; j++) pairs[k++] = (fem_pair){.a = i, .b = j};
-    qsort(pairs, (size_t)fresh, sizeof *pairs, compare_places);
     FEM_TRY(right_sides(h->body, h->basis, fresh, pairs, F));
     for (int p = 0; p < fresh; p++)
-        h->pool.origin[r + p] = (modes_origin){.order = 1, .mode = {pairs[p].a, pairs[p].b}};
-    for (int p = 0; p < h->report.kept; p++) {
-        fem_pair pair = h->rights->pairs[p];
-        memcpy(F + (size_t)(fresh + p) * n, h->rights->F + (size_t)p * n, n * sizeof *F);
-        h->pool.origin[r + fresh + p] = (modes_origin){.order = 1, .mode = {r + pair.a, r + pair.b}};
-    }
-    for (size_t i = 0; i < (size_t)(fresh + h->report.kept) * n; i++) { // H is as stiff as its domain
+        h->pool.origin[h->basis->r + p] = (modes_origin){.order = 1, .mode = {pairs[p].a, pairs[p].b}};
+    for (size_t i = 0; i < (size_t)fresh * n; i++) { // H is as stiff as its domain
         int domain = h->s->domain[i % n / 3];
         if (domain >= 0) F[i] *= h->s->factor[domain];
     }
+    h->report.seconds_right = fem_seconds() - begun;
+    begun = fem_seconds();
+    FEM_TRY(stitch_solve(h->s, fresh, false, F, X));
+    h->report.seconds_solve = fem_seconds() - begun;
 done:
-    fem_free(pairs);
+    fem_free(F), fem_free(pairs);
+    return status;
+}
+
+static double factor_of_motion(const modes_stitched *s, const double *R) { // each moves one domain
+    int i = 0;
+    while (i < s->n - 1 && R[i] == 0) i++;
+    return s->domain[i / 3] >= 0 ? s->factor[s->domain[i / 3]] : 1;
+}
+
+// G F is there, with whatever factors the domains have: H and K go with them alike. The loads of rigid motions do not.
+static fem_status old_derivatives(hybrid *h, double *X) {
+    fem_status      status = FEM_OK;
+    modes_stitched *s = h->s;
+    int             kept = h->report.kept, r = h->basis->r, rigid = h->rights->rigid, tied = s->whole.tied;
+    size_t          n = (size_t)s->n;
+    double         *load = fem_alloc((size_t)rigid * (size_t)kept + 1, sizeof *load), begun = fem_seconds();
+    double         *turn = fem_alloc((size_t)rigid * (size_t)tied + 1, sizeof *turn);
+    double         *turned = fem_alloc((size_t)tied * (size_t)kept + 1, sizeof *turned),
+           *MR = fem_alloc(n * (size_t)tied + 1, sizeof *MR);
+    if (!load || !turn || !turned || !MR) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %d old derivatives", kept);
+        goto done;
+    }
+    memcpy(X, h->rights->X, (size_t)kept * n * sizeof *X);
+    for (int p = 0; p < kept; p++) {
+        fem_pair pair = h->rights->pairs[p];
+        h->pool.origin[r + h->report.fresh + p] = (modes_origin){.order = 1, .mode = {r + pair.a, r + pair.b}};
+    }
+    if (tied > 0) { // R1 = R (R^T M R1), so R1^T F = (R^T M R1)^T R^T F
+        for (int i = 0; i < rigid; i++)
+            for (int p = 0; p < kept; p++)
+                load[p * rigid + i] =
+                    factor_of_motion(s, s->inverse->R + (size_t)i * n) * h->rights->load[p * rigid + i];
+        modes_mass_multiply(&s->mass, tied, s->whole.R, MR);
+        FEM_TRY(tall_inner(s->n, rigid, tied, s->inverse->R, MR, turn));
+        dense_gemm(true, false, tied, kept, rigid, 1, turn, load, 0, turned);
+    }
+    FEM_TRY(stitch_coupling_apply(s, &s->whole, kept, turned, X));
+    h->report.seconds_old = fem_seconds() - begun;
+done:
+    fem_free(load), fem_free(turn), fem_free(turned), fem_free(MR);
     return status;
 }
 
@@ -146,7 +187,7 @@ static fem_status check_hybrid(const hybrid *h, const modes_hybrid_options *o) {
     if (o->kept < -1 || (o->kept > 0 && (!h->rights || o->kept > h->rights->count)))
         return fem_fail(FEM_BAD_INPUT, "hybrid.kept is %d, but there are %d old right-hand sides", o->kept,
                         h->rights ? h->rights->count : 0);
-    if (h->rights && (h->rights->n != h->s->n || !h->old))
+    if (h->rights && (h->rights->n != h->s->n || h->rights->rigid != h->s->inverse->report.rigid || !h->old))
         return fem_fail(FEM_BAD_INPUT, "the old right-hand sides do not belong to this body, or its modes are missing");
     for (int p = 0; h->rights && p < h->rights->count; p++)
         if (h->rights->pairs[p].a >= h->old->r || h->rights->pairs[p].b >= h->old->r)
@@ -160,29 +201,20 @@ fem_status modes_stitched_derivatives(modes_stitched *s, const fem_body *body, c
                                       modes_hybrid_report *report) {
     fem_status status = FEM_OK;
     hybrid     h = {.s = s, .body = body, .basis = basis, .old = old, .rights = rights};
-    double    *F = NULL;
     FEM_TRY(check_hybrid(&h, options));
     h.report.fresh = options->modes * (options->modes + 1) / 2;
     h.report.kept = options->kept >= 0 ? options->kept : rights ? (int)(0.4 * rights->count) : 0;
     FEM_TRY(allocate(&h));
-    size_t n = (size_t)s->n;
-    int    columns = h.report.fresh + h.report.kept;
-    F = fem_alloc((size_t)columns * n + 1, sizeof *F);
-    if (!F) {
-        status = fem_fail(FEM_NO_MEMORY, "no memory for %d right-hand sides", columns);
-        goto done;
-    }
-    double begun = fem_seconds();
-    FEM_TRY(fill_rights(&h, F));
-    double middle = fem_seconds();
-    FEM_TRY(modes_stitched_solve(s, columns, F, h.pool.X + (size_t)basis->r * n));
-    h.report.seconds_right = middle - begun, h.report.seconds_solve = fem_seconds() - middle;
+    double *X = h.pool.X + (size_t)basis->r * (size_t)s->n;
+    FEM_TRY(stitch_couple(s));
+    if (h.report.fresh > 0) FEM_TRY(fresh_derivatives(&h, options->modes, X));
+    if (h.report.kept > 0) FEM_TRY(old_derivatives(&h, X + (size_t)h.report.fresh * (size_t)s->n));
     modes_pool_destroy(pool);
     *pool = h.pool, *omega2 = h.omega2;
     h.pool = (modes_pool){0}, h.omega2 = NULL;
     if (report) *report = h.report;
 done:
-    fem_free(F), fem_free(h.omega2);
+    fem_free(h.omega2);
     modes_pool_destroy(&h.pool);
     return status;
 }

@@ -60,6 +60,11 @@ void       stitch_coupling_destroy(stitch_coupling *coupling);
 // X holds G F and becomes K^-1 F for the stitches of the coupling; load (tied x columns) is R1^T F.
 fem_status stitch_coupling_apply(const modes_stitched *s, const stitch_coupling *coupling, int columns,
                                  const double *load, double *X);
+// modes_stitched_solve; unchecked: without the residual, and so without refinement. What a direct solution leaves,
+// 1e-10 or so, matters to no shape of a basis.
+fem_status stitch_solve(modes_stitched *s, int columns, bool checked, double *B, double *X);
+// Makes the coupling of all stitches.
+fem_status stitch_couple(modes_stitched *s);
 // X = M^-1 B on the free degrees of freedom, by conjugate gradients with the diagonal of M, all columns side by side.
 fem_status stitch_mass_solve(const modes_stitched *s, int columns, const double *B, double tolerance, double *X);
 

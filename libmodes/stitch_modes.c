@@ -209,8 +209,10 @@ static fem_status matrix_before(search *q) {
     fem_status status = FEM_OK;
     int        base = q->tied + q->r, m = q->m, since = q->options->since;
     size_t     n = (size_t)q->n;
+    bool       known = q->options->form == MODES_STITCH_ATTACHMENT; // K E
     int        wide = base > q->enriched ? base : q->enriched;
-    double *KW = fem_calloc(n * (size_t)wide, sizeof *KW), *part = fem_alloc((size_t)wide * (size_t)wide, sizeof *part);
+    double    *KW = fem_calloc(n * (size_t)(known ? base : wide), sizeof *KW),
+           *part = fem_alloc((size_t)wide * (size_t)wide, sizeof *part);
     if (!KW || !part) {
         status = no_memory(q);
         goto done;
@@ -221,7 +223,7 @@ static fem_status matrix_before(search *q) {
     if (q->enriched == 0) goto done;
     FEM_TRY(tall_inner(q->n, base, q->enriched, KW, q->E, part));
     put_block(m, 0, base, base, q->enriched, part, true, q->A);
-    if (q->options->form == MODES_STITCH_ATTACHMENT) {
+    if (known) {
         stitch_differences(q->s, since, q->fresh, q->enriched, q->E, part);
     } else {
         stitch_multiply(q->s, since, q->enriched, q->E, KW);
@@ -258,22 +260,20 @@ static fem_status add_springs(search *q) {
 // W^T M W with E freed of the rest: the blocks beside it are rounding, and are kept so that nothing is assumed.
 static fem_status mass_matrix(search *q) {
     fem_status status = FEM_OK;
-    int        base = q->tied + q->r, m = q->m, e = q->enriched;
+    int        base = q->tied + q->r, m = q->m;
     size_t     n = (size_t)q->n;
-    double    *ME = fem_alloc(n * (size_t)e + 1, sizeof *ME), *part = fem_alloc((size_t)m * (size_t)m, sizeof *part);
+    double    *ME = fem_alloc(n * MODES_PANEL, sizeof *ME), *part = fem_alloc((size_t)m * (size_t)m, sizeof *part);
     if (!ME || !part) {
         status = no_memory(q);
         goto done;
     }
     FEM_TRY(tall_inner(q->n, base, base, q->W, q->MW, part));
     put_block(m, 0, 0, base, base, part, false, q->G);
-    if (e > 0) {
-        modes_mass_multiply(&q->s->mass, e, q->E, ME);
-        FEM_TRY(tall_inner(q->n, m, e, q->W, ME, part));
-        for (int j = 0; j < e; j++)
-            for (int i = 0; i < m; i++)
-                q->G[(size_t)(base + j) * (size_t)m + (size_t)i] = q->G[(size_t)i * (size_t)m + (size_t)(base + j)] =
-                    part[(size_t)j * (size_t)m + (size_t)i];
+    for (int first = base; first < m; first += MODES_PANEL) {
+        int columns = m - first < MODES_PANEL ? m - first : MODES_PANEL, rows = first + columns;
+        modes_mass_multiply(&q->s->mass, columns, q->W + n * (size_t)first, ME);
+        FEM_TRY(tall_inner(q->n, rows, columns, q->W, ME, part));
+        put_block(m, 0, first, rows, columns, part, true, q->G);
     }
 done:
     fem_free(ME), fem_free(part);
@@ -343,20 +343,32 @@ done:
     return status;
 }
 
-static fem_status combine(search *q, int count, const double *values, const double *Z) {
+// What rounding left of W Z is taken out where it is more than that of one product.
+static fem_status polish(search *q) {
     fem_status                  status = FEM_OK;
-    double                      begun = fem_seconds();
-    int                         kept = 0;
+    int                         count = q->basis.r, kept = count;
     modes_orthogonalise_options options = modes_orthogonalise_default_options();
     modes_orthogonalise_report  report = {0};
+    double                     *G = fem_alloc((size_t)count * (size_t)count, sizeof *G);
+    if (!G) return no_memory(q);
+    FEM_TRY(modes_mass_gram(&q->s->mass, count, q->basis.U, G));
+    q->report.orthogonality = tall_distance_from_identity(count, G);
+    if (q->report.orthogonality > 1e-13) {
+        FEM_TRY(modes_orthogonalise(q->s->problem, &options, count, q->basis.U, &kept, &report));
+        q->report.orthogonality = report.orthogonality;
+    }
+    if (kept < count) status = fem_fail(FEM_INDEFINITE, "the stitched body's %d modes are dependent", count);
+done:
+    fem_free(G);
+    return status;
+}
+
+static fem_status combine(search *q, int count, const double *values, const double *Z) {
+    fem_status status = FEM_OK;
+    double     begun = fem_seconds();
     FEM_TRY(modes_basis_allocate(&q->basis, q->n, count));
     tall_add(q->n, q->m, count, 1, q->W, Z, q->basis.U);
-    FEM_TRY(modes_orthogonalise(q->s->problem, &options, count, q->basis.U, &kept, &report)); // takes rounding out
-    if (kept < count) {
-        status = fem_fail(FEM_INDEFINITE, "the stitched body's %d modes are dependent", count);
-        goto done;
-    }
-    q->report.orthogonality = report.orthogonality;
+    FEM_TRY(polish(q));
     for (int j = 0; j < count; j++) {
         q->basis.omega2[j] = fmax(values[j], 0);
         if (!isfinite(values[j]))

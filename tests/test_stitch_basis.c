@@ -142,7 +142,10 @@ static void test_derivatives(void **state) {
     assert_ok(modes_stitched_add(s, t.count, t.stitches));
     assert_ok(modes_stitched_scale(s, 1, 3));
     update(s, &old, MODES_STITCH_ATTACHMENT, 12, 0, &basis);
-    assert_ok(modes_rights_create(&rights, t.both.body, &old, 50));
+    modes_inverse *inverse = NULL;
+    assert_ok(modes_inverse_create(&inverse, &t.both.problem, MODES_BORDER_MASS));
+    assert_ok(modes_rights_create(&rights, t.both.body, inverse, &old, 50));
+    modes_inverse_destroy(inverse);
     for (int p = 1; p < 50; p++)
         assert_true(old.omega2[rights.pairs[p].a] * old.omega2[rights.pairs[p].b] >=
                     old.omega2[rights.pairs[p - 1].a] * old.omega2[rights.pairs[p - 1].b]);
