@@ -195,8 +195,8 @@ static void oak(void) {
         } else
             seconds = measure(tree, variant == 2 || variant == 3 ? 5 : 20, 5, &r);
         double per = 1e3 / (r.steps > 0 ? r.steps : 1);
-        printf("   %-28s %9.3f | %7.3f %7.3f %7.3f %7.3f %7.3f | %s%d left to the plain version\n", rows[variant], 1e3 * seconds,
-               per * r.seconds_frames, per * r.seconds_forces, per * r.seconds_up, per * r.seconds_down,
+        printf("   %-28s %9.3f | %7.3f %7.3f %7.3f %7.3f %7.3f | %s%d left to the plain version\n", rows[variant],
+               1e3 * seconds, per * r.seconds_frames, per * r.seconds_forces, per * r.seconds_up, per * r.seconds_down,
                per * r.seconds_rest, variant == 4 ? "wall clock, " : "", r.plain);
         solver_tree_destroy(tree);
     }

@@ -12,7 +12,8 @@ void fem_metis_version(char text[32]) {
 }
 
 // METIS wants at least one edge; graphs without any have no fill-in, so every order is as good.
-// The random numbers of METIS belong to the process: two calls at once would get other orders from one time to the next.
+// The random numbers of METIS belong to the process: two calls at once would get other orders from one time to the
+// next.
 static pthread_mutex_t metis_lock = PTHREAD_MUTEX_INITIALIZER;
 
 fem_status fem_graph_order(int n, const int *start, const int *adjacent, int *order) {

@@ -130,8 +130,7 @@ static void assert_same_mesh(const fem_mesh *a, const fem_mesh *b) {
 // A box with awkward coordinates, two regions that alternate, two materials, sets that overlap, a set that is empty and
 // one that is called as a region.
 static void make_box(fem_mesh *mesh, fem_element type) {
-    assert_ok(
-        fem_generate_box(mesh, type, (double[]){0.25, 0.1, 0.3}, (double[]){1, 1e3 / 7, 0.7}, (int[]){3, 2, 2}));
+    assert_ok(fem_generate_box(mesh, type, (double[]){0.25, 0.1, 0.3}, (double[]){1, 1e3 / 7, 0.7}, (int[]){3, 2, 2}));
     fem_material materials[2] = {fem_material_default(), fem_material_default()};
     memset(materials[1].name, 0, sizeof materials[1].name);
     strcpy(materials[1].name, "wood");
