@@ -79,11 +79,15 @@ void cubature_batch_update(cubature_batch *batch, const cubature_polynomial *p) 
 }
 
 size_t cubature_batch_work(const cubature_batch *batch) {
+    if (batch->rule) return rule_batch_work(batch);
     // of two blocks: monomials, and the matrices of force and energy
     return 2 * CUBATURE_LANES * (size_t)(batch->columns + 2 * batch->pair_count);
 }
 
 void cubature_batch_evaluate(const cubature_batch *batch, int blocks, const double *q, const double *factor,
                              double *energy, double *f, double *K, double *work) {
-    batch->kernels.batch(batch, blocks, q, factor, energy, f, K, work);
+    if (batch->rule)
+        rule_batch_evaluate(batch, blocks, q, factor, energy, f, K, work);
+    else
+        batch->kernels.batch(batch, blocks, q, factor, energy, f, K, work);
 }

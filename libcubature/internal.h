@@ -13,10 +13,10 @@ enum {
     MOST_ROWS = 9,
 };
 
-// A number that one integration point contributes: scale x (sum of up to three of e1 e2 e3 g12 g23 g31).
+// A number that one integration point contributes: sum of factor x strain, up to three of e1 e2 e3 g12 g23 g31.
 typedef struct strain_row {
     int    terms, strain[3];
-    double scale;
+    double factor[3];
 } strain_row;
 
 // Columns of Z: the mode `high` alone (low = -1), the product of two modes, or nothing (high = -1).
@@ -37,12 +37,14 @@ typedef struct gram_block {
     double              *H;             // modes x 9 x points: w^(1/4) R^T (grad u) R of each mode, R the frame
     int                  row_count;
     const strain_row    *rows;
-    int                  panels;
-    const strain_column *columns; // panels x GRAM_PANEL
+    int                  column_count, panels; // modes and pairs; in panels of GRAM_PANEL, the last one filled with 0
+    const strain_column *columns;              // panels x GRAM_PANEL
     double              *Z;
 } gram_block;
 
 // ---- kernels, chosen at run time -----------------------------------------------------------------------------------
+
+struct point_task;
 
 typedef struct cubature_kernels {
     // H at eight points from `first` on
@@ -54,6 +56,11 @@ typedef struct cubature_kernels {
     void (*evaluate)(const void *polynomial, const double *q, double *energy, double *f, double *K, double *work);
     void (*batch)(const cubature_batch *batch, int blocks, const double *q, const double *factor, double *energy,
                   double *f, double *K, double *work);
+    // rules (points.h, rule.h)
+    void (*point_forces)(const struct point_task *task, int group);
+    void (*rule_force)(const cubature_rule *rule, const double *q, double *energy, double *f, double *T, double *work);
+    void (*rule_product)(const cubature_rule *rule, const double *q, const double *p, double *Kp, double *work);
+    void (*rule_block)(const cubature_rule *rule, const double *q, double *energy, double *f, double *K, double *work);
 } cubature_kernels;
 
 // Those of this processor (kernels.c).
@@ -66,7 +73,14 @@ cubature_kernels cubature_choose_kernels(void);
     void cubature_evaluate_##level(const void *polynomial, const double *q, double *energy, double *f, double *K,      \
                                    double *work);                                                                      \
     void cubature_batch_##level(const cubature_batch *batch, int blocks, const double *q, const double *factor,        \
-                                double *energy, double *f, double *K, double *work);
+                                double *energy, double *f, double *K, double *work);                                   \
+    void cubature_point_forces_##level(const struct point_task *task, int group);                                      \
+    void cubature_rule_force_##level(const cubature_rule *rule, const double *q, double *energy, double *f, double *T, \
+                                     double *work);                                                                    \
+    void cubature_rule_product_##level(const cubature_rule *rule, const double *q, const double *p, double *Kp,        \
+                                       double *work);                                                                  \
+    void cubature_rule_block_##level(const cubature_rule *rule, const double *q, double *energy, double *f, double *K, \
+                                     double *work);
 CUBATURE_DECLARE_KERNELS(baseline)
 CUBATURE_DECLARE_KERNELS(avx2)
 CUBATURE_DECLARE_KERNELS(avx512)
@@ -112,13 +126,22 @@ typedef struct batch_pair {
 } batch_pair;
 
 struct cubature_batch {
-    int              r, pair_count;
-    int              columns; // r + pair_count monomials
-    int              groups;  // of BATCH_ROWS rows
-    cubature_kernels kernels;
-    double          *rows;  // groups x columns x BATCH_ROWS
-    double          *K0;    // groups x BATCH_ROWS
-    batch_pair      *pairs; // groups x BATCH_ROWS: what a row is
+    const cubature_rule *rule; // of a rule: nothing else but r, pair_count and kernels is used then
+    int                  r, pair_count;
+    int                  columns; // r + pair_count monomials
+    int                  groups;  // of BATCH_ROWS rows
+    cubature_kernels     kernels;
+    double              *rows;  // groups x columns x BATCH_ROWS
+    double              *K0;    // groups x BATCH_ROWS
+    batch_pair          *pairs; // groups x BATCH_ROWS: what a row is
 };
+
+// ---- rules (rule.c) ------------------------------------------------------------------------------------------------
+
+size_t rule_batch_work(const cubature_batch *batch);
+void rule_batch_evaluate(const cubature_batch *batch, int blocks, const double *q, const double *factor, double *energy,
+                         double *f, double *K, double *work);
+// U (n x r, column-major) by rows, allocated.
+fem_status cubature_transpose_basis(double **Ut, const fem_body *body, int r, const double *U);
 
 #endif

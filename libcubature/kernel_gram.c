@@ -2,47 +2,9 @@
 // their Gram matrix. Compiled once per vector width.
 #include "libcubature/internal.h"
 
-#include <string.h>
-
-#define JOIN2(a, b) a##b
-#define JOIN(a, b)  JOIN2(a, b)
-
-typedef double real __attribute__((vector_size(64)));
-
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 8")
-#endif
-
-static inline real load(const double *memory) {
-    real x;
-    memcpy(&x, memory, sizeof x);
-    return x;
-}
-static inline void store(double *memory, real x) { memcpy(memory, &x, sizeof x); }
+#include "libcubature/lanes.h"
 
 // ---- strain --------------------------------------------------------------------------------------------------------
-
-// Rows of the 8 x 8 matrix become columns.
-static inline void transpose(real x[8]) {
-    real y[8];
-    UNROLL for (int i = 0; i < 8; i += 2) {
-        y[i] = __builtin_shufflevector(x[i], x[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
-        y[i + 1] = __builtin_shufflevector(x[i], x[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
-    }
-    UNROLL for (int i = 0; i < 8; i++) {
-        const int j = i & ~2;
-        x[i] = i & 2 ? __builtin_shufflevector(y[j], y[j + 2], 2, 3, 10, 11, 6, 7, 14, 15)
-                     : __builtin_shufflevector(y[j], y[j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
-    }
-    UNROLL for (int i = 0; i < 8; i++) {
-        const int j = i & ~4;
-        y[i] = i & 4 ? __builtin_shufflevector(x[j], x[j + 4], 4, 5, 6, 7, 12, 13, 14, 15)
-                     : __builtin_shufflevector(x[j], x[j + 4], 0, 1, 2, 3, 8, 9, 10, 11);
-    }
-    UNROLL for (int i = 0; i < 8; i++) x[i] = y[i];
-}
 
 // H_ij = sum_a (u_a)_i dN_a/dX_j of eight modes side by side at each of eight points; then points side by side
 void JOIN(cubature_mode_gradients, SIMD_SUFFIX)(const gram_block *b, int first) {
@@ -115,9 +77,8 @@ void JOIN(cubature_strain_panel, SIMD_SUFFIX)(const gram_block *b, int panel) {
             for (int row = 0; row < b->row_count; row++) {
                 const strain_row *s = &b->rows[row];
                 for (int c = 0; c < 8; c++) {
-                    x[c] = e[c][s->strain[0]];
-                    for (int t = 1; t < s->terms; t++) x[c] += e[c][s->strain[t]];
-                    x[c] *= s->scale;
+                    x[c] = s->factor[0] * e[c][s->strain[0]];
+                    for (int t = 1; t < s->terms; t++) x[c] += s->factor[t] * e[c][s->strain[t]];
                 }
                 transpose(x);
                 double *out = Z + (size_t)(row * b->points + point) * GRAM_PANEL + first;
@@ -152,18 +113,25 @@ static inline __attribute__((always_inline)) void micro_tile(int wide, int rows,
         store(G + i * GRAM_TILE + 8 * v, sum[i][v]);
 }
 
-// One panel times another; of a panel times itself only what is not left of the diagonal.
-static void panel_product(const gram_block *b, const double *x, const double *y, double *G) {
-    for (int i = 0; i < GRAM_PANEL; i += MI)
-        for (int j = x == y ? i / 8 * 8 : 0; j < GRAM_PANEL; j += 8 * MV) {
+// One panel times another, of which `rows` and `columns` columns are used; of a panel times itself only what is not
+// left of the diagonal.
+static void panel_product(const gram_block *b, int rows, int columns, const double *x, const double *y, double *G) {
+    for (int i = 0; i < rows; i += MI)
+        for (int j = x == y ? i / 8 * 8 : 0; j < columns; j += 8 * MV) {
             double *g = G + i * GRAM_TILE + j;
-            if (MV >= 3 && GRAM_PANEL - j == 24)
+            if (MV >= 3 && columns - j >= 24)
                 micro_tile(3, b->points, x + i, y + j, g);
-            else if (MV >= 2 && GRAM_PANEL - j == 16)
+            else if (MV >= 2 && columns - j >= 16)
                 micro_tile(2, b->points, x + i, y + j, g);
             else
                 micro_tile(1, b->points, x + i, y + j, g);
         }
+}
+
+// Columns of a panel in whole vectors: the last one may be shorter than the others.
+static int panel_columns(const gram_block *b, int panel) {
+    int used = (b->column_count - panel * GRAM_PANEL + 7) / 8 * 8;
+    return used < GRAM_PANEL ? used : GRAM_PANEL;
 }
 
 // Kinds of rows are the outer loop: what a tile needs of one kind (8 panels, 150 kB) stays in the second cache and is
@@ -175,6 +143,7 @@ void JOIN(cubature_gram_tile, SIMD_SUFFIX)(const gram_block *b, int first, int c
             for (int J = s == t ? I : t * TILE_PANELS; J < (t + 1) * TILE_PANELS && J < b->panels; J++) {
                 const double *x = b->Z + (size_t)I * panel + (size_t)row * part;
                 const double *y = b->Z + (size_t)J * panel + (size_t)row * part;
-                panel_product(b, x, y, G + ((I % TILE_PANELS) * GRAM_TILE + J % TILE_PANELS) * GRAM_PANEL);
+                panel_product(b, panel_columns(b, I), panel_columns(b, J), x, y,
+                              G + ((I % TILE_PANELS) * GRAM_TILE + J % TILE_PANELS) * GRAM_PANEL);
             }
 }

@@ -5,7 +5,9 @@
     (cubature_kernels) {                                                                                               \
         .mode_gradients = cubature_mode_gradients_##level, .strain_panel = cubature_strain_panel_##level,              \
         .gram_tile = cubature_gram_tile_##level, .evaluate = cubature_evaluate_##level,                                \
-        .batch = cubature_batch_##level                                                                                \
+        .batch = cubature_batch_##level, .point_forces = cubature_point_forces_##level,                                \
+        .rule_force = cubature_rule_force_##level, .rule_product = cubature_rule_product_##level,                      \
+        .rule_block = cubature_rule_block_##level                                                                      \
     }
 
 cubature_kernels cubature_choose_kernels(void) {

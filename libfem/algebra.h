@@ -89,8 +89,13 @@ void dense_gemm(bool transpose_a, bool transpose_b, int m, int n, int k, double 
 void dense_gemm_part(bool transpose_a, bool transpose_b, int m, int n, int k, double alpha, const double *A, int lda,
                      const double *B, int ldb, double beta, double *C, int ldc);
 
+// G (n x n, upper triangle and diagonal) = A^T A for A of m x n with leading dimension lda
+void dense_gram(int m, int n, const double *A, int lda, double *G);
+
 // A file for other programs: NumPy's (.npy) or Matrix Market's (.mtx), each also with .gz behind it.
 fem_status fem_matrix_write(const char *path, int rows, int columns, const double *A);
+// The same kinds of files, whoever wrote them (.npy: also float32, also in C order). *A is column-major, allocated.
+fem_status fem_matrix_read(const char *path, int *rows, int *columns, double **A);
 
 // A = L L^T in the lower triangle; FEM_INDEFINITE when A is not positive definite. Then solve A X = B in place.
 fem_status dense_cholesky(int n, double *A);

@@ -47,6 +47,10 @@ void dense_gemm(bool transpose_a, bool transpose_b, int m, int n, int k, double 
                     beta, C, m);
 }
 
+void dense_gram(int m, int n, const double *A, int lda, double *G) {
+    if (n > 0) cblas_dsyrk(CblasColMajor, CblasUpper, CblasTrans, n, m, 1, A, lda, 0, G, n);
+}
+
 fem_status dense_cholesky(int n, double *A) {
     lapack_int info = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, A, n > 0 ? n : 1);
     if (info != 0)

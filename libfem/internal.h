@@ -12,6 +12,11 @@ typedef struct fem_numbering {
 // fem_mesh_check with messages in those numbers.
 fem_status fem_mesh_check_numbered(const fem_mesh *mesh, fem_numbering vertices, fem_numbering elements);
 
+// Versions of fem_material_lanes (kernel_material.c).
+void fem_material_lanes_baseline(const fem_material_constants *c, const double *H, double *W, double *P, double *D);
+void fem_material_lanes_avx2(const fem_material_constants *c, const double *H, double *W, double *P, double *D);
+void fem_material_lanes_avx512(const fem_material_constants *c, const double *H, double *W, double *P, double *D);
+
 void fem_cholmod_version(char text[32]);
 void fem_metis_version(char text[32]);
 void fem_lapack_version(char text[32]);

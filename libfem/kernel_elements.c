@@ -7,44 +7,7 @@
 // storing them (192 doubles an element) costs more to read than to make. Sums go straight into the global arrays:
 // element matrices are never stored.
 #include "libfem/body_internal.h"
-
-#include <string.h>
-
-#define JOIN2(a, b) a##b
-#define JOIN(a, b)  JOIN2(a, b)
-
-typedef double real __attribute__((vector_size(64)));
-typedef long   mask __attribute__((vector_size(64)));
-
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 9")
-#endif
-
-static inline real real_set(double x) { return (real){x, x, x, x, x, x, x, x}; }
-static inline real real_log1p(real x) {
-    for (int i = 0; i < LANES; i++) x[i] = log1p(x[i]);
-    return x;
-}
-static inline real real_inverse_cbrt(real x) {
-    for (int i = 0; i < LANES; i++) x[i] = 1 / cbrt(x[i]);
-    return x;
-}
-static inline real real_where(mask m, real x, real y) { return (real)((m & (mask)x) | (~m & (mask)y)); }
-static inline real real_min(real x, double y) { return real_where((mask)(x < real_set(y)), x, real_set(y)); }
-static inline real real_max(real x, double y) { return real_where((mask)(x > real_set(y)), x, real_set(y)); }
-static inline real real_zero_where_negative(real x, real y) {
-    return real_where((mask)(y < real_set(0)), real_set(0), x);
-}
-
-#include "libfem/material_formulas.inc"
-
-static inline real load(const double *memory) {
-    real x;
-    memcpy(&x, memory, sizeof x);
-    return x;
-}
+#include "libfem/lanes.h"
 
 // x[3 a + i] = component i of vertex a of each lane's element
 static inline void gather(real *x, const double *field, const int *vertices, int width) {

@@ -169,6 +169,17 @@ void fem_material_prepare(fem_material_constants *c, const fem_material *m) {
     if (m->kind == FEM_ORTHOTROPIC) rotate_elasticity(m, c->C);
 }
 
+// ---- evaluation at eight points ------------------------------------------------------------------------------------
+
+fem_material_lanes fem_material_choose_lanes(void) {
+#if defined(__x86_64__)
+    fem_simd level = fem_simd_level();
+    if (level == FEM_SIMD_AVX2) return fem_material_lanes_avx2;
+    if (level == FEM_SIMD_AVX512) return fem_material_lanes_avx512;
+#endif
+    return fem_material_lanes_baseline;
+}
+
 // ---- evaluation at one point: the formulas with real = double ------------------------------------------------------
 
 typedef double     real;

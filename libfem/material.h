@@ -57,4 +57,9 @@ void fem_material_evaluate(const fem_material_constants *c, const double F[9], d
 void fem_material_second(const fem_material_constants *c, const double F[9], const double A[9], const double B[9],
                          double Q[9]);
 
+// The same for eight points of one material side by side: each number is a vector of eight doubles, one per point.
+// H = F - I is 9 x 8, W 8, P 9 x 8, D 81 x 8. The version for this processor is chosen once and then called.
+typedef void (*fem_material_lanes)(const fem_material_constants *c, const double *H, double *W, double *P, double *D);
+fem_material_lanes fem_material_choose_lanes(void);
+
 #endif

@@ -10,6 +10,7 @@ modes_recipe modes_default_recipe(modes_method method) {
                           .derivatives = 1,
                           .count = 30,
                           .energy = 1,
+                          .distance = 1e-3,
                           .krylov = modes_krylov_default_options(),
                           .inverse = modes_inverse_default_options()};
 }
@@ -29,6 +30,8 @@ fem_status modes_recipe_check(const modes_recipe *r) {
                         r->linear, r->count);
     if (!(r->energy > 0 && r->energy <= 1))
         return fem_fail(FEM_BAD_INPUT, "modes.energy is %g, expected > 0 and <= 1", r->energy);
+    if (!(r->distance >= 0 && r->distance < 1))
+        return fem_fail(FEM_BAD_INPUT, "modes.distance is %g, expected 0 <= distance < 1", r->distance);
     return FEM_OK;
 }
 
@@ -132,7 +135,7 @@ static fem_status add_derivatives(const modes_problem *problem, const fem_body *
     options.order = recipe->derivatives;
     options.linear = !recipe->keep;
     if (recipe->keep && basis->r >= recipe->count) return FEM_OK; // no room
-    FEM_TRY(modes_derivatives(problem, body, inverse, basis, &options, progress, &pool, NULL));
+    FEM_TRY(modes_derivatives(problem, body, inverse, basis, &options, progress, &pool, &report->derivatives));
     report->candidates = pool.count;
     report->seconds_derivatives = fem_seconds() - begun;
     if (pool.count + (recipe->keep ? basis->r : 0) < recipe->count) {
@@ -166,8 +169,11 @@ fem_status modes_build(const modes_problem *problem, const fem_body *body, const
     modes_inverse      *inverse = given;
     modes_basis         basis = {0};
     modes_recipe_report report = {0};
+    modes_supports      supports;
     double              begun = fem_seconds();
     FEM_TRY(modes_recipe_check(recipe));
+    FEM_TRY(modes_check_body(problem, &supports));
+    FEM_TRY(modes_check_count(&supports, recipe->derivatives > 0 ? recipe->linear : recipe->count));
     FEM_TRY(fem_progress_report(progress, "factorisation", 0));
     modes_inverse_options options = recipe->inverse;
     if (options.method == MODES_INVERSE_AUTOMATIC && recipe->method == MODES_LANCZOS) // it needs more digits
@@ -192,12 +198,14 @@ done:
 }
 
 fem_status modes_build_sketch(const modes_problem *problem, int count, const double *shapes, const modes_recipe *recipe,
-                              modes_basis *basis) {
-    fem_status status = FEM_OK;
+                              modes_basis *basis, modes_recipe_report *report) {
+    fem_status status = modes_recipe_check(recipe);
+    if (status != FEM_OK) return status;
     int        n = 3 * problem->mesh->vertex_count, *chosen = NULL, chosen_count = 0;
-    double     largest = 0;
+    double     largest = 0, begun = fem_seconds();
     double    *kept = fem_alloc((size_t)n * (size_t)count, sizeof *kept), *Mx = fem_alloc((size_t)n, sizeof *Mx);
     modes_pool pool = {0};
+    modes_condense_report condensed = {0};
     if (!kept || !Mx) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for %d shapes", count);
         goto done;
@@ -206,8 +214,8 @@ fem_status modes_build_sketch(const modes_problem *problem, int count, const dou
         fem_sparse_multiply(problem->M, 1, shapes + (size_t)j * (size_t)n, Mx);
         largest = fmax(largest, sqrt(fmax(0, dense_dot(n, shapes + (size_t)j * (size_t)n, Mx))));
     }
-    FEM_TRY(
-        modes_select(problem->M, n, count, shapes, MODES_SELECT_FARTHEST, 1e-3 * largest, 0, &chosen, &chosen_count));
+    FEM_TRY(modes_select(problem->M, n, count, shapes, MODES_SELECT_FARTHEST, recipe->distance * largest, 0, &chosen,
+                         &chosen_count));
     for (int j = 0; j < chosen_count; j++)
         memcpy(kept + (size_t)j * (size_t)n, shapes + (size_t)chosen[j] * (size_t)n, (size_t)n * sizeof *kept);
     if (chosen_count == 0) {
@@ -216,8 +224,13 @@ fem_status modes_build_sketch(const modes_problem *problem, int count, const dou
     }
     FEM_TRY(modes_pool_from_shapes(&pool, n, chosen_count, kept));
     modes_condense_options options = condensing(recipe, MODES_SCALE_NONE, chosen_count);
-    FEM_TRY(modes_condense(problem, &pool, NULL, &options, NULL, basis, NULL));
+    FEM_TRY(modes_condense(problem, &pool, NULL, &options, NULL, basis, &condensed));
+    if (report)
+        *report = (modes_recipe_report){.candidates = chosen_count,
+                                        .energy_kept = condensed.energy_kept,
+                                        .seconds_condense = fem_seconds() - begun};
 done:
+    fem_free(condensed.singular);
     fem_free(kept);
     fem_free(Mx);
     fem_free(chosen);

@@ -17,28 +17,30 @@ static fem_hash hash_int(fem_hash hash, int value) { return fem_hash_add(hash, &
 static fem_hash hash_double(fem_hash hash, double value) { return fem_hash_add(hash, &value, sizeof value); }
 
 static fem_hash hash_recipe(fem_hash hash, const modes_recipe *recipe) {
-    hash = hash_int(hash, recipe->method);
+    hash = hash_int(hash, (int)recipe->method);
     hash = hash_int(hash, recipe->linear);
     hash = hash_int(hash, recipe->derivatives);
     hash = hash_int(hash, recipe->count);
-    hash = hash_int(hash, recipe->condense);
+    hash = hash_int(hash, (int)recipe->kind);
+    hash = hash_int(hash, (int)recipe->condense);
+    hash = hash_int(hash, (int)recipe->metric);
     hash = hash_double(hash, recipe->energy);
     hash = hash_int(hash, (int)recipe->krylov.seeds);
-    return hash_int(hash, recipe->krylov.orthogonalise.method);
+    return hash_int(hash, (int)recipe->krylov.orthogonalise.method);
 }
 
 static fem_hash class_key(const scene_part *part, fem_mass_kind mass) {
     const scene_modes *modes = &part->modes;
     fem_hash           hash = hash_int(fem_mesh_hash(&part->mesh), CLASS_VERSION);
     hash = hash_int(hash, part->quadrature);
-    hash = hash_int(hash, mass);
-    hash = hash_int(hash, part->forces);
+    hash = hash_int(hash, (int)mass);
+    hash = hash_int(hash, (int)part->forces);
     hash = fem_hash_add(hash, part->fixed.items, (size_t)part->fixed.count * sizeof *part->fixed.items);
-    hash = hash_int(hash, modes->method);
+    hash = hash_int(hash, (int)modes->method);
     hash = hash_recipe(hash, &modes->recipe);
     for (int i = 0; i < modes->load_count; i++) {
         const scene_loading *load = &modes->loads[i];
-        hash = hash_int(hash, load->kind);
+        hash = hash_int(hash, (int)load->kind);
         hash = fem_hash_add(hash, load->vector, sizeof load->vector);
         hash = fem_hash_add(hash, load->on.items, (size_t)load->on.count * sizeof *load->on.items);
     }
@@ -176,7 +178,7 @@ static fem_status make_basis(scene_class *c, const scene_part *part, const fem_b
     if (part->modes.method == SCENE_MODES_FILE) return read_basis(c, part);
     if (part->modes.method == SCENE_MODES_SKETCH) {
         FEM_TRY(solve_sketch(part, body, problem->fixed, progress, &shapes));
-        FEM_TRY(modes_build_sketch(problem, part->modes.load_count, shapes, &part->modes.recipe, &c->basis));
+        FEM_TRY(modes_build_sketch(problem, part->modes.load_count, shapes, &part->modes.recipe, &c->basis, NULL));
     } else {
         FEM_TRY(modes_build(problem, body, &part->modes.recipe, NULL, progress, &c->basis, NULL));
     }

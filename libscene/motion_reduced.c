@@ -336,6 +336,7 @@ fem_status scene_motion_reduced(scene_motion **motion, const scene *s, const fem
     *motion = &m->base;
     m = NULL;
 done:
+    if (m && m->class) fem_fail_prefix(status, "part \"%s\": ", part->name); // the class names its part itself
     if (m) destroy(&m->base);
     return status;
 }

@@ -78,10 +78,11 @@ static const char *region_of_vertex(const fem_mesh *mesh, int vertex) {
     return "none";
 }
 
-// The solver's own message says where; the scene and the step stand in front.
+// The solver's own message says where; the scene, the part and the step stand in front.
 static fem_status fail_in_step(const simulation *sim, fem_status status) {
-    if (sim->s->method == SCENE_STATIC) return fem_fail_prefix(status, "%s: ", sim->s->path);
-    return fem_fail_prefix(status, "%s: step %d: ", sim->s->path, sim->steps + 1);
+    const char *part = sim->s->parts[sim->s->object].name;
+    if (sim->s->method == SCENE_STATIC) return fem_fail_prefix(status, "%s: part \"%s\": ", sim->s->path, part);
+    return fem_fail_prefix(status, "%s: part \"%s\": step %d: ", sim->s->path, part, sim->steps + 1);
 }
 
 // A state that no frame should show: not finite, or flung a million times the body's size away.
@@ -94,10 +95,11 @@ static fem_status check_state(const simulation *sim) {
         int vertex = worst_vertex(sim, state->u);
         return fem_fail(
             FEM_UNSTABLE,
-            "%s: at t = %.6g s (step %d) the motion is unstable, most at vertex %d in the region \"%s\"; a smaller "
-            "solver.step, more solver.damping.stiffness or \"integrator\": \"backward-euler\" would help",
-            sim->s->path, state->time, sim->steps + 1, vertex + sim->mesh->file_base,
-            region_of_vertex(sim->mesh, vertex));
+            "%s: part \"%s\": at t = %.6g s (step %d) the motion is unstable, most at vertex %d in the region \"%s\"; "
+            "a "
+            "smaller solver.step, more solver.damping.stiffness or \"integrator\": \"backward-euler\" would help",
+            sim->s->path, sim->s->parts[sim->s->object].name, state->time, sim->steps + 1,
+            vertex + sim->mesh->file_base, region_of_vertex(sim->mesh, vertex));
     }
     return FEM_OK;
 }

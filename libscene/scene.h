@@ -4,6 +4,10 @@
 #ifndef LIMBER_SCENE_H
 #define LIMBER_SCENE_H
 
+#include "libscene/animation.h"
+#include "libscene/model.h"
+#include "libscene/render.h"
+#include "libscene/skeleton.h"
 #include "libsolver/solver.h"
 
 // ---- what a scene holds --------------------------------------------------------------------------------------------

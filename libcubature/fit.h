@@ -1,0 +1,29 @@
+// Choice of elements and weights for a training matrix.
+#ifndef LIMBER_FIT_H
+#define LIMBER_FIT_H
+
+#include "libcubature/trainer.h"
+
+// What a fit gives: elements with their weights, not yet a rule.
+typedef struct fitted {
+    int     count;
+    int    *elements; // any order
+    double *weights;  // count, or count x r
+    bool    modal;
+    double  error, modal_error;
+} fitted;
+void fitted_destroy(fitted *f);
+
+fem_status fit_modal_weights(const trainer *t, int count, const int *elements, fitted *result);
+fem_status fit_single_weights(const trainer *t, int count, const int *elements, fitted *result);
+fem_status fit_modal(const trainer *t, const cubature_training_options *o, const fem_progress *progress,
+                     fitted *result);
+// The elements of `start` (NULL: none) are taken first; when progress stops it, `result` holds what was chosen so far.
+fem_status fit_optimized(const trainer *t, const cubature_training_options *o, const fem_progress *progress,
+                         int start_count, const int *start, fitted *result);
+fem_status fit_empirical(const trainer *t, const cubature_training_options *o, const fem_progress *progress,
+                         fitted *result);
+// How far an error is on its way from 1 to the target, by their logarithms.
+double fit_fraction(double error, double target);
+
+#endif

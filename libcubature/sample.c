@@ -1,0 +1,117 @@
+// Evenly spread elements: a grid of cubic cells over the body, and of each occupied cell the element nearest to its
+// centre (P0 section 5: the voxels of its sparse inner product).
+#include "libcubature/trainer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct grid {
+    const double *centre; // elements x 3
+    int           elements;
+    double        low[3], high[3];
+    int           cells[3];
+    double        edge;
+    int          *best; // cells: nearest element, or -1
+    size_t        capacity;
+} grid;
+
+static void element_centre(const fem_mesh *mesh, int element, double x[3]) {
+    int width = fem_element_vertices(mesh->type);
+    x[0] = x[1] = x[2] = 0;
+    for (int a = 0; a < width; a++)
+        vec3_axpy(x, 1.0 / width,
+                  mesh->vertices + 3 * (size_t)mesh->elements[(size_t)element * (size_t)width + (size_t)a]);
+}
+
+static double distance_to_cell(const grid *g, int element, const int cell[3]) {
+    double centre[3];
+    for (int k = 0; k < 3; k++) centre[k] = g->low[k] + (cell[k] + 0.5) * g->edge;
+    return vec3_distance(g->centre + 3 * (size_t)element, centre);
+}
+
+// Fills the cells of the given edge; *occupied of them have elements.
+static fem_status fill_grid(grid *g, double edge, int *occupied) {
+    size_t total = 1;
+    g->edge = edge;
+    for (int k = 0; k < 3; k++) {
+        g->cells[k] = (int)fmin(1000, floor((g->high[k] - g->low[k]) / edge) + 1);
+        total *= (size_t)g->cells[k];
+    }
+    fem_status status = fem_grow((void **)&g->best, &g->capacity, total, sizeof *g->best);
+    if (status != FEM_OK) return status;
+    memset(g->best, 0xff, total * sizeof *g->best);
+    *occupied = 0;
+    for (int e = 0; e < g->elements; e++) {
+        int cell[3];
+        for (int k = 0; k < 3; k++) {
+            cell[k] = (int)((g->centre[3 * (size_t)e + (size_t)k] - g->low[k]) / edge);
+            if (cell[k] >= g->cells[k]) cell[k] = g->cells[k] - 1;
+        }
+        int *best =
+            &g->best[((size_t)cell[2] * (size_t)g->cells[1] + (size_t)cell[1]) * (size_t)g->cells[0] + (size_t)cell[0]];
+        if (*best < 0)
+            (*occupied)++, *best = e;
+        else if (distance_to_cell(g, e, cell) < distance_to_cell(g, *best, cell))
+            *best = e;
+    }
+    return FEM_OK;
+}
+
+static int compare_ints(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+
+static int collect(const grid *g, int *elements) {
+    int    count = 0;
+    size_t total = (size_t)g->cells[0] * (size_t)g->cells[1] * (size_t)g->cells[2];
+    for (size_t c = 0; c < total; c++)
+        if (g->best[c] >= 0) elements[count++] = g->best[c];
+    qsort(elements, (size_t)count, sizeof *elements, compare_ints);
+    return count;
+}
+
+fem_status cubature_sample_elements(const fem_mesh *mesh, int wanted, int *elements, int *count) {
+    fem_status status = FEM_OK;
+    int        E = mesh->element_count, occupied = 0;
+    grid       g = {.elements = E, .low = {INFINITY, INFINITY, INFINITY}, .high = {-INFINITY, -INFINITY, -INFINITY}};
+    if (wanted < 1) return fem_fail(FEM_BAD_INPUT, "cubature: %d elements wanted, expected >= 1", wanted);
+    if (wanted >= E) {
+        for (int e = 0; e < E; e++) elements[e] = e;
+        *count = E;
+        return FEM_OK;
+    }
+    double *centre = fem_alloc((size_t)E, 3 * sizeof *centre), volume = 1, edge, low = 0, high = INFINITY;
+    if (!centre) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for the centres of %d elements", E);
+        goto done;
+    }
+    g.centre = centre;
+    for (int e = 0; e < E; e++) {
+        element_centre(mesh, e, centre + 3 * (size_t)e);
+        for (int k = 0; k < 3; k++) {
+            g.low[k] = fmin(g.low[k], centre[3 * (size_t)e + (size_t)k]);
+            g.high[k] = fmax(g.high[k], centre[3 * (size_t)e + (size_t)k]);
+        }
+    }
+    for (int k = 0; k < 3; k++) volume *= fmax(g.high[k] - g.low[k], 1e-30);
+    edge = fmax(cbrt(volume / wanted), 1e-30);
+    // the number of cells falls with the edge, roughly as its cube: secant steps between bounds, from the side of fewer
+    for (int step = 0; step < 24; step++) {
+        FEM_TRY(fill_grid(&g, edge, &occupied));
+        if (occupied == wanted || (occupied < wanted && occupied >= wanted - wanted / 50)) break;
+        if (occupied < wanted)
+            high = edge;
+        else
+            low = edge;
+        double next = edge * cbrt((double)occupied / wanted);
+        if (!(next > low * 1.0001) || !(next < high / 1.0001)) next = isinf(high) ? edge * 1.3 : (low + high) / 2;
+        edge = next;
+        if (isfinite(high) && high - low < 1e-4 * high) break;
+    }
+    if (occupied > wanted) FEM_TRY(fill_grid(&g, isfinite(high) ? high : 2 * edge, &occupied));
+    while (occupied > wanted) FEM_TRY(fill_grid(&g, g.edge * 1.05, &occupied));
+    *count = collect(&g, elements);
+done:
+    fem_free(centre);
+    fem_free(g.best);
+    return status;
+}

@@ -1,0 +1,482 @@
+// Training as a whole: poses, fit, test with poses that were held out; and what is kept of an interrupted one.
+//
+// Incremental generation (P0 Algorithm 1): 3/2 |E| Gaussian poses, then batches of |E|/3, each around the mean of the
+// worst fifth of all poses so far, until the error of a modal fit to |E| evenly spread elements settles. P0 line 17
+// sets a standard deviation that is not dimensionally sound; its text wants the worst set within one sigma of its mean,
+// and sigma here is the root mean square of the worst set's deviations (their maximum would grow from batch to batch).
+// P0 eq. 12 divides by T where it means r, and would stop at once.
+#include "libcubature/fit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHECKPOINT_VERSION = 1, HELD_OUT_SEED = 1000 };
+
+const char *cubature_method_name(cubature_method method) {
+    static const char *const names[] = {"empirical", "modal", "optimized"};
+    return (int)method >= 0 && method <= CUBATURE_OPTIMIZED ? names[method] : "?";
+}
+
+cubature_training_options cubature_training_default_options(void) {
+    return (cubature_training_options){.method = CUBATURE_EMPIRICAL,
+                                       .error = 0.01,
+                                       .displacement = 0.1,
+                                       .held_out = 100,
+                                       .seed = 1,
+                                       .settled = 0.005,
+                                       .recentre = true,
+                                       .most_poses = 5000};
+}
+
+static fem_status bad_count(const char *name, int value, const char *rule) {
+    return fem_fail(FEM_BAD_INPUT, "cubature.%s is %d, expected %s", name, value, rule);
+}
+
+static fem_status bad_number(const char *name, double value, const char *rule) {
+    return fem_fail(FEM_BAD_INPUT, "cubature.%s is %g, expected %s", name, value, rule);
+}
+
+fem_status cubature_training_check(const cubature_training_options *o) {
+    if ((int)o->method < 0 || o->method > CUBATURE_OPTIMIZED) return bad_count("method", (int)o->method, "0, 1 or 2");
+    if (!(o->error > 0 && o->error < 1)) return bad_number("error", o->error, "in (0, 1)");
+    if (o->elements < 0) return bad_count("elements", o->elements, ">= 0");
+    if (o->poses < 0 || o->poses > 1000000) return bad_count("poses", o->poses, "from 0 to 1000000");
+    if (o->given_count < 0 || o->given_count > 1000000)
+        return bad_count("given poses", o->given_count, "from 0 to 1000000");
+    if (!(o->displacement > 0 && o->displacement <= 10))
+        return bad_number("displacement", o->displacement, "in (0, 10]");
+    if (o->held_out < 0 || o->held_out > 1000000) return bad_count("held_out", o->held_out, "from 0 to 1000000");
+    if (o->candidates < 0) return bad_count("candidates", o->candidates, ">= 0");
+    if (!(o->settled > 0 && o->settled < 1)) return bad_number("settled", o->settled, "in (0, 1)");
+    if (o->most_poses < 1 || o->most_poses > 1000000)
+        return bad_count("most_poses", o->most_poses, "from 1 to 1000000");
+    return FEM_OK;
+}
+
+// ---- errors --------------------------------------------------------------------------------------------------------
+
+// |f~ - f| / |f| at one pose; -1 without force. work: that of the forces and r.
+static double pose_error(const cubature_forces *forces, const double *q, const double *f, double *work) {
+    double *approximate = work, norm = dense_norm(forces->r, f);
+    if (!(norm > 0) || !isfinite(norm)) return -1;
+    forces->evaluate(forces->model, q, NULL, approximate, NULL, work + forces->r);
+    dense_axpy(forces->r, -1, f, approximate);
+    return dense_norm(forces->r, approximate) / norm;
+}
+
+static double *error_work(const cubature_forces *forces) {
+    return fem_alloc(forces->work + (size_t)forces->r, sizeof(double));
+}
+
+double cubature_rule_error(const cubature_rule *rule, const cubature_poses *poses) {
+    cubature_forces forces = cubature_rule_forces(rule);
+    double         *work = error_work(&forces), sum = 0;
+    int             counted = 0;
+    for (int t = 0; work && t < poses->count; t++) {
+        size_t at = (size_t)t * (size_t)rule->r;
+        double error = pose_error(&forces, poses->q + at, poses->f + at, work);
+        if (error >= 0) sum += error * error, counted++;
+    }
+    fem_free(work);
+    return counted > 0 ? sqrt(sum / counted) : NAN;
+}
+
+// ---- fits ----------------------------------------------------------------------------------------------------------
+
+typedef struct weighted_element {
+    int element, place;
+} weighted_element;
+
+static int compare_elements(const void *a, const void *b) {
+    return ((const weighted_element *)a)->element - ((const weighted_element *)b)->element;
+}
+
+static fem_status rule_of(cubature_rule *rule, const trainer *t, const double *U, const fitted *f) {
+    fem_status        status = FEM_OK;
+    size_t            width = f->modal ? (size_t)t->r : 1, n = (size_t)f->count;
+    weighted_element *order = fem_alloc(n, sizeof *order);
+    int              *elements = fem_alloc(n, sizeof *elements);
+    double           *weights = fem_alloc(n, width * sizeof *weights);
+    if (!order || !elements || !weights) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for a rule of %d elements", f->count);
+        goto done;
+    }
+    for (int i = 0; i < f->count; i++) order[i] = (weighted_element){.element = f->elements[i], .place = i};
+    qsort(order, n, sizeof *order, compare_elements);
+    for (size_t i = 0; i < n; i++) {
+        elements[i] = order[i].element;
+        memcpy(weights + i * width, f->weights + (size_t)order[i].place * width, width * sizeof *weights);
+    }
+    FEM_TRY(cubature_rule_create(rule, t->body, t->r, U, f->count, elements, f->modal, weights));
+done:
+    fem_free(order);
+    fem_free(elements);
+    fem_free(weights);
+    return status;
+}
+
+static void describe(cubature_training_report *report, const trainer *t, const fitted *f, double seconds) {
+    if (!report) return;
+    report->poses = t->poses;
+    report->dropped = t->dropped;
+    report->elements = f->count;
+    report->fit_error = f->error;
+    report->modal_error = f->modal_error;
+    report->seconds_fit = seconds;
+}
+
+static fem_status fit_from(cubature_rule *rule, const trainer *t, const double *U,
+                           const cubature_training_options *options, const fem_progress *progress, int start_count,
+                           const int *start, fitted *f, cubature_training_report *report) {
+    fem_status status = FEM_OK;
+    double     begun = fem_seconds();
+    FEM_TRY(options->method == CUBATURE_MODAL       ? fit_modal(t, options, progress, f)
+            : options->method == CUBATURE_EMPIRICAL ? fit_empirical(t, options, progress, f)
+                                                    : fit_optimized(t, options, progress, start_count, start, f));
+    if (f->count == 0) {
+        status = fem_fail(FEM_NO_CONVERGENCE, "cubature: no element has a force along those of the training poses");
+        goto done;
+    }
+    FEM_TRY(rule_of(rule, t, U, f));
+    describe(report, t, f, fem_seconds() - begun);
+    if (report) report->reached = f->error <= options->error;
+done:
+    return status;
+}
+
+fem_status cubature_fit(cubature_rule *rule, const fem_body *body, int r, const double *U, const cubature_poses *poses,
+                        const cubature_training_options *options, const fem_progress *progress,
+                        cubature_training_report *report) {
+    fem_status status = FEM_OK;
+    trainer    t = {0};
+    fitted     f = {0};
+    FEM_TRY(cubature_training_check(options));
+    FEM_TRY(trainer_create(&t, body, r, U, poses));
+    FEM_TRY(fit_from(rule, &t, U, options, progress, 0, NULL, &f, report));
+done:
+    fitted_destroy(&f);
+    trainer_destroy(&t);
+    return status;
+}
+
+fem_status cubature_fit_weights(cubature_rule *rule, const fem_body *body, int r, const double *U,
+                                const cubature_poses *poses, int count, const int *elements, bool modal,
+                                cubature_training_report *report) {
+    fem_status status = FEM_OK;
+    trainer    t = {0};
+    fitted     f = {0};
+    double     begun = fem_seconds();
+    FEM_TRY(trainer_create(&t, body, r, U, poses));
+    FEM_TRY(modal ? fit_modal_weights(&t, count, elements, &f) : fit_single_weights(&t, count, elements, &f));
+    if (f.count == 0) {
+        status = fem_fail(FEM_NO_CONVERGENCE, "cubature: no element has a force along those of the training poses");
+        goto done;
+    }
+    FEM_TRY(rule_of(rule, &t, U, &f));
+    describe(report, &t, &f, fem_seconds() - begun);
+done:
+    fitted_destroy(&f);
+    trainer_destroy(&t);
+    return status;
+}
+
+// ---- the state of a training ---------------------------------------------------------------------------------------
+
+typedef struct training {
+    const fem_body                  *body;
+    int                              r;
+    const double                    *U, *rayleigh;
+    const cubature_training_options *options;
+    const fem_progress              *progress;
+    cubature_poses                   poses;
+    double                           amplitude, error;            // error: of the last batch's fit
+    int                              batches, inverted, complete; // complete: no more poses are made
+    int                              chosen_count;                // by an interrupted optimized cubature
+    int                             *chosen;
+    bool                             resumed;
+} training;
+
+static void training_destroy(training *t) {
+    cubature_poses_destroy(&t->poses);
+    fem_free(t->chosen);
+}
+
+static fem_status write_checkpoint(const training *t) {
+    if (!t->options->checkpoint) return FEM_OK;
+    const int      size[] = {t->r, t->poses.count, t->batches, t->inverted, t->complete, t->chosen_count};
+    const double   state[] = {t->amplitude, t->error};
+    size_t         values = (size_t)t->r * (size_t)t->poses.count;
+    fem_store_item items[] = {{"size", FEM_STORE_INT, 6, size},
+                              {"state", FEM_STORE_DOUBLE, 2, state},
+                              {"q", FEM_STORE_DOUBLE, values, t->poses.q},
+                              {"f", FEM_STORE_DOUBLE, values, t->poses.f},
+                              {"chosen", FEM_STORE_INT, (size_t)t->chosen_count, t->chosen}};
+    return fem_store_write(t->options->checkpoint, "training", CHECKPOINT_VERSION, t->options->checkpoint_key, 5,
+                           items);
+}
+
+// Takes up what a checkpoint of the same training holds; anything else is as if there were none.
+static fem_status read_checkpoint(training *t) {
+    fem_store  store = {0};
+    fem_status status = FEM_OK;
+    if (!t->options->checkpoint) return FEM_OK;
+    if (fem_store_read(&store, t->options->checkpoint, "training", CHECKPOINT_VERSION) != FEM_OK) return FEM_OK;
+    const int    *size = fem_store_find(&store, "size", FEM_STORE_INT, 6);
+    const double *state = fem_store_find(&store, "state", FEM_STORE_DOUBLE, 2);
+    bool          sane = size && state && fem_hash_equal(store.key, t->options->checkpoint_key) && size[0] == t->r &&
+                size[1] > 0 && size[1] <= 2000000 && size[5] >= 0 && size[5] <= fem_body_mesh(t->body)->element_count;
+    size_t        values = sane ? (size_t)size[0] * (size_t)size[1] : 0;
+    const double *q = fem_store_find(&store, "q", FEM_STORE_DOUBLE, values);
+    const double *f = fem_store_find(&store, "f", FEM_STORE_DOUBLE, values);
+    const int    *chosen = sane ? fem_store_find(&store, "chosen", FEM_STORE_INT, (size_t)size[5]) : NULL;
+    sane = sane && q && f && (chosen || size[5] == 0);
+    for (int i = 0; sane && i < size[5]; i++)
+        sane = chosen[i] >= 0 && chosen[i] < fem_body_mesh(t->body)->element_count;
+    if (sane) {
+        t->poses = (cubature_poses){.r = t->r, .count = size[1]};
+        t->poses.q = fem_copy(q, values, sizeof *q);
+        t->poses.f = fem_copy(f, values, sizeof *f);
+        t->chosen = fem_copy(chosen, (size_t)size[5], sizeof *chosen);
+        t->chosen_count = size[5];
+        t->batches = size[2], t->inverted = size[3], t->complete = size[4];
+        t->amplitude = state[0], t->error = state[1];
+        t->resumed = true;
+        if (!t->poses.q || !t->poses.f || !t->chosen)
+            status = fem_fail(FEM_NO_MEMORY, "no memory for a checkpoint of %d poses", size[1]);
+    }
+    fem_store_destroy(&store);
+    return status;
+}
+
+// ---- poses ---------------------------------------------------------------------------------------------------------
+
+static fem_status add_poses(training *t, cubature_poses *more) {
+    size_t  r = (size_t)t->r, old = (size_t)t->poses.count, all = old + (size_t)more->count;
+    double *q = fem_realloc(t->poses.q, all, r * sizeof *q);
+    if (q) t->poses.q = q;
+    double *f = q ? fem_realloc(t->poses.f, all, r * sizeof *f) : NULL;
+    if (f) t->poses.f = f;
+    if (!q || !f) return fem_fail(FEM_NO_MEMORY, "no memory for %zu poses", all);
+    memcpy(q + old * r, more->q, (size_t)more->count * r * sizeof *q);
+    memcpy(f + old * r, more->f, (size_t)more->count * r * sizeof *f);
+    t->poses.r = t->r;
+    t->poses.count = (int)all;
+    return FEM_OK;
+}
+
+// Mean and spread of the fifth of the poses where the rule is worst.
+static fem_status find_worst(const training *t, const cubature_rule *rule, double *centre, double *sigma) {
+    cubature_forces forces = cubature_rule_forces(rule);
+    int             count = t->poses.count, worst = (count + 4) / 5, r = t->r;
+    size_t          modes = (size_t)r;
+    double         *error = fem_alloc((size_t)count, 2 * sizeof *error), *work = error_work(&forces);
+    fem_status      status = FEM_OK;
+    if (!error || !work) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for the errors of %d poses", count);
+        goto done;
+    }
+    double *sorted = error + count;
+    for (int i = 0; i < count; i++)
+        sorted[i] = error[i] =
+            pose_error(&forces, t->poses.q + (size_t)i * modes, t->poses.f + (size_t)i * modes, work);
+    for (int i = 0; i < worst; i++) // the worst first, by selection
+        for (int k = i + 1; k < count; k++)
+            if (sorted[k] > sorted[i]) {
+                double swap = sorted[i];
+                sorted[i] = sorted[k], sorted[k] = swap;
+            }
+    double bound = sorted[worst - 1];
+    int    taken = 0;
+    for (size_t l = 0; l < modes; l++) centre[l] = sigma[l] = 0;
+    for (int i = 0; i < count; i++)
+        if (error[i] >= bound) dense_axpy(r, 1, t->poses.q + (size_t)i * modes, centre), taken++;
+    dense_scale(r, 1.0 / taken, centre);
+    for (int i = 0; i < count; i++)
+        for (size_t l = 0; error[i] >= bound && l < modes; l++) {
+            double d = t->poses.q[(size_t)i * modes + l] - centre[l];
+            sigma[l] += d * d / taken;
+        }
+    for (size_t l = 0; l < modes; l++) sigma[l] = sqrt(sigma[l]);
+done:
+    fem_free(error);
+    fem_free(work);
+    return status;
+}
+
+static fem_status make_batch(training *t, const double *centre, const double *sigma, int count) {
+    cubature_poses batch = {0};
+    int            inverted = 0;
+    fem_status     status =
+        poses_normal(&batch, t->body, t->r, t->U, centre, sigma, t->options->seed, t->poses.count, count, &inverted);
+    if (status == FEM_OK) status = add_poses(t, &batch);
+    t->inverted += inverted;
+    t->batches++;
+    cubature_poses_destroy(&batch);
+    return status;
+}
+
+static fem_status generate_incremental(training *t, double *centre, double *sigma) {
+    fem_status      status = FEM_OK;
+    const fem_mesh *mesh = fem_body_mesh(t->body);
+    int             E = mesh->element_count, count = 0, wanted = 2 * t->r > 24 ? 2 * t->r : 24;
+    int            *elements = fem_alloc((size_t)E, sizeof *elements);
+    trainer         matrix = {0};
+    fitted          f = {0};
+    cubature_rule   rule = {0};
+    if (!elements) return fem_fail(FEM_NO_MEMORY, "no memory for a sample of elements");
+    FEM_TRY(cubature_sample_elements(mesh, wanted, elements, &count));
+    if (t->poses.count == 0) FEM_TRY(make_batch(t, NULL, sigma, 3 * count / 2 + 1));
+    while (!t->complete) {
+        FEM_TRY(write_checkpoint(t));
+        FEM_TRY(fem_progress_report(t->progress, "training poses", 1 - exp(-t->batches / 10.0)));
+        FEM_TRY(trainer_create(&matrix, t->body, t->r, t->U, &t->poses));
+        FEM_TRY(fit_modal_weights(&matrix, count, elements, &f));
+        double change = f.modal_error > 0 ? fabs(f.modal_error - t->error) / f.modal_error : 0;
+        t->error = f.modal_error;
+        t->complete = change < t->options->settled || t->poses.count >= t->options->most_poses;
+        if (!t->complete && t->options->recentre && f.count > 0) {
+            FEM_TRY(rule_of(&rule, &matrix, t->U, &f));
+            FEM_TRY(find_worst(t, &rule, centre, sigma));
+        }
+        cubature_rule_destroy(&rule);
+        fitted_destroy(&f);
+        trainer_destroy(&matrix);
+        int batch = (count + 2) / 3, room = t->options->most_poses - t->poses.count;
+        if (!t->complete) FEM_TRY(make_batch(t, centre, sigma, batch < room ? batch : room));
+    }
+done:
+    fem_free(elements);
+    cubature_rule_destroy(&rule);
+    fitted_destroy(&f);
+    trainer_destroy(&matrix);
+    return status;
+}
+
+static fem_status generate_given(training *t) {
+    fem_status                       status = FEM_OK;
+    const cubature_training_options *o = t->options;
+    size_t                           r = (size_t)t->r, count = (size_t)o->given_count;
+    double                          *smallest = fem_alloc(count, sizeof *smallest);
+    t->poses = (cubature_poses){.r = t->r, .count = o->given_count};
+    t->poses.q = fem_copy(o->given, count * r, sizeof *o->given);
+    t->poses.f = fem_alloc(count * r, sizeof *t->poses.f);
+    if (!smallest || !t->poses.q || !t->poses.f) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %d poses", o->given_count);
+        goto done;
+    }
+    for (size_t i = 0; i < count * r; i++)
+        if (!isfinite(o->given[i])) {
+            status = fem_fail(FEM_BAD_INPUT, "cubature: coordinate %zu of the given pose %zu is not finite", i % r + 1,
+                              i / r + 1);
+            goto done;
+        }
+    FEM_TRY(cubature_pose_forces(t->body, t->r, t->U, o->given_count, t->poses.q, t->poses.f, smallest));
+    for (size_t i = 0; i < count; i++) t->inverted += !(smallest[i] > 0);
+    t->complete = 1;
+done:
+    fem_free(smallest);
+    return status;
+}
+
+static double body_diagonal(const fem_mesh *mesh) {
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    for (int v = 0; v < mesh->vertex_count; v++)
+        for (int k = 0; k < 3; k++) {
+            low[k] = fmin(low[k], mesh->vertices[3 * (size_t)v + (size_t)k]);
+            high[k] = fmax(high[k], mesh->vertices[3 * (size_t)v + (size_t)k]);
+        }
+    return vec3_distance(low, high);
+}
+
+static fem_status make_poses(training *t, double *centre, double *sigma) {
+    fem_status                       status = FEM_OK;
+    const cubature_training_options *o = t->options;
+    if (o->given_count > 0 && !t->complete) FEM_TRY(generate_given(t));
+    if ((o->given_count == 0 || o->held_out > 0) && t->amplitude == 0)
+        FEM_TRY(cubature_amplitude(t->body, t->r, t->U, t->rayleigh,
+                                   o->displacement * body_diagonal(fem_body_mesh(t->body)), o->seed, &t->amplitude));
+    if (t->complete) return write_checkpoint(t);
+    for (int l = 0; l < t->r; l++) {
+        centre[l] = 0;
+        sigma[l] = t->amplitude / sqrt(t->rayleigh[l]);
+    }
+    if (o->poses > 0) {
+        FEM_TRY(make_batch(t, NULL, sigma, o->poses));
+        t->complete = 1;
+    } else {
+        FEM_TRY(generate_incremental(t, centre, sigma));
+    }
+    FEM_TRY(write_checkpoint(t));
+done:
+    return status;
+}
+
+// ---- the whole -----------------------------------------------------------------------------------------------------
+
+static fem_status fit_and_keep(training *t, cubature_rule *rule, cubature_training_report *report) {
+    fem_status status = FEM_OK;
+    trainer    matrix = {0};
+    fitted     f = {0};
+    FEM_TRY(trainer_create(&matrix, t->body, t->r, t->U, &t->poses));
+    status = fit_from(rule, &matrix, t->U, t->options, t->progress, t->chosen_count, t->chosen, &f, report);
+    if (status == FEM_STOPPED && f.elements) { // what was chosen so far is kept
+        fem_free(t->chosen);
+        t->chosen = f.elements, t->chosen_count = f.count;
+        f.elements = NULL;
+        if (write_checkpoint(t) == FEM_OK) fem_fail(FEM_STOPPED, "stopped; what was done is kept");
+    }
+done:
+    fitted_destroy(&f);
+    trainer_destroy(&matrix);
+    return status;
+}
+
+static fem_status test_rule(const training *t, const cubature_rule *rule, cubature_training_report *report) {
+    cubature_poses others = {0};
+    if (t->options->held_out == 0) return FEM_OK;
+    fem_status status = cubature_poses_sample(&others, t->body, t->r, t->U, t->rayleigh, t->amplitude,
+                                              t->options->seed + HELD_OUT_SEED, t->options->held_out, NULL);
+    if (status == FEM_OK) report->held_out_error = cubature_rule_error(rule, &others);
+    cubature_poses_destroy(&others);
+    return status;
+}
+
+fem_status cubature_train(cubature_rule *rule, const fem_body *body, int r, const double *U, const double *rayleigh,
+                          const cubature_training_options *options, const fem_progress *progress,
+                          cubature_training_report *result) {
+    fem_status status = FEM_OK;
+    training   t = {.body = body, .r = r, .U = U, .rayleigh = rayleigh, .options = options, .progress = progress};
+    cubature_training_report report = {0};
+    cubature_rule            made = {0};
+    double                   begun = fem_seconds(), *numbers = NULL;
+    FEM_TRY(cubature_training_check(options));
+    if (r < 1 || r > CUBATURE_MOST_MODES) {
+        status = fem_fail(FEM_BAD_INPUT, "cubature: %d modes, expected 1 to %d", r, CUBATURE_MOST_MODES);
+        goto done;
+    }
+    numbers = fem_calloc(2 * (size_t)r, sizeof *numbers);
+    if (!numbers) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %d modes", r);
+        goto done;
+    }
+    FEM_TRY(read_checkpoint(&t));
+    FEM_TRY(make_poses(&t, numbers, numbers + r));
+    report.seconds_poses = fem_seconds() - begun;
+    FEM_TRY(fit_and_keep(&t, &made, &report));
+    FEM_TRY(test_rule(&t, &made, &report));
+    report.batches = t.batches;
+    report.inverted = t.inverted;
+    report.amplitude = t.amplitude;
+    report.resumed = t.resumed;
+    if (result) *result = report;
+    *rule = made;
+    made = (cubature_rule){0};
+    if (options->checkpoint) remove(options->checkpoint);
+done:
+    fem_free(numbers);
+    cubature_rule_destroy(&made);
+    training_destroy(&t);
+    return status;
+}
