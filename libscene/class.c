@@ -141,8 +141,7 @@ static fem_status solve_sketch(const scene_part *part, const fem_body *body, con
         status = fem_fail(FEM_NO_MEMORY, "no memory for a sketch of %d loads", count);
         goto done;
     }
-    for (int i = 0; i < count; i++)
-        FEM_TRY(scene_load_force(&part->modes.loads[i], body, loads + n * (size_t)i));
+    for (int i = 0; i < count; i++) FEM_TRY(scene_load_force(&part->modes.loads[i], body, loads + n * (size_t)i));
     FEM_TRY(solver_sketch(body, fixed, &options, count, loads, progress, u));
     *shapes = u;
     u = NULL;

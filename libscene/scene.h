@@ -192,7 +192,7 @@ typedef struct scene_result {
     double                seconds_modes, seconds_forces; // to make the class
     solver_step_report    step;
     solver_contact_report contact;
-    double                contact_force[3]; // on the body, N, of the last step
+    double                contact_force[3];                // on the body, N, of the last step
     double                seconds_prepare, seconds_output; // parts of `seconds`: before the first step, files
     double                seconds;
     char                 *notes; // lines of text for the user, or NULL

@@ -360,9 +360,9 @@ static fem_status allocate(assembly_work *w) {
     w->pull = fem_calloc(count, sizeof *w->pull);
     solver_domain_options *domains = fem_calloc(count, sizeof *domains);
     w->domains = domains;
-    if (!a->classes || !a->tree_classes || !a->instances || !a->origin || !a->local || !a->first || !a->shown || !a->owner ||
-        !a->vertex || !w->parts || !w->modes || !w->mass || !w->moment || !w->second || !w->around || !w->pull ||
-        !domains)
+    if (!a->classes || !a->tree_classes || !a->instances || !a->origin || !a->local || !a->first || !a->shown ||
+        !a->owner || !a->vertex || !w->parts || !w->modes || !w->mass || !w->moment || !w->second || !w->around ||
+        !w->pull || !domains)
         return fem_fail(FEM_NO_MEMORY, "no memory for %zu domains", count);
     a->count = a->class_count = (int)count;
     for (size_t i = 0; i < count; i++)

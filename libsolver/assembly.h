@@ -60,19 +60,19 @@ typedef struct solver_assembly {
     int                   count; // instances; those of a decomposed mesh are its domains in the same order
     solver_tree_instance *instances;
     double (*origin)[3]; // of each instance's frame at rest, in the coordinates of the mesh; axes are those of the mesh
-    int         **local; // of each instance: vertex of the mesh for each of its own
+    int           **local; // of each instance: vertex of the mesh for each of its own
     int             vertex_count;
     const fem_mesh *mesh;   // not owned
     const double   *rest;   // of the mesh: 3 per vertex; not owned
-    int          *owner;  // per vertex of the mesh: the instance whose motion it has, -1: it is in no element
-    int          *vertex; // per vertex of the mesh: its number in the owner's class
-    int           joint_count;
-    solver_joint *joints;
-    double        mass, centre[3];                                      // of the whole, at rest
-    bool          held;                                                 // has the root fixed vertices?
-    int           modes;                                                // in all
-    int           cached;                                               // classes that came from the store
-    double        seconds, seconds_modes, seconds_forces, seconds_rest; // whole; the parts are sums over the threads
+    int            *owner;  // per vertex of the mesh: the instance whose motion it has, -1: it is in no element
+    int            *vertex; // per vertex of the mesh: its number in the owner's class
+    int             joint_count;
+    solver_joint   *joints;
+    double          mass, centre[3];                                      // of the whole, at rest
+    bool            held;                                                 // has the root fixed vertices?
+    int             modes;                                                // in all
+    int             cached;                                               // classes that came from the store
+    double          seconds, seconds_modes, seconds_forces, seconds_rest; // whole; the parts are sums over the threads
     // Copies: the vertices of all instances, one instance after the other. A vertex of the mesh is shown as the sum of
     // its copies with their weights (assembly_seams.c).
     int    *first;       // per instance and one more: its first copy
@@ -105,7 +105,8 @@ fem_status solver_assembly_tree(solver_tree **tree, const solver_assembly *assem
 fem_status solver_assembly_point(const solver_assembly *assembly, solver_tree *tree, int vertex, int *point);
 fem_status solver_assembly_local_point(const solver_assembly *assembly, solver_tree *tree, int instance, int vertex,
                                        int *point);
-// How the copies of an interface vertex, which differ by the gap between two domains, become one vertex. (P1, section 6)
+// How the copies of an interface vertex, which differ by the gap between two domains, become one vertex. (P1, section
+// 6)
 typedef enum solver_seams {
     SOLVER_SEAMS_C0,    // their mean
     SOLVER_SEAMS_C1,    // near interfaces a moving least squares fit over both domains, so that slopes go on too

@@ -3,8 +3,8 @@
 // C0: the mean of the copies. C1: moving least squares, as for discontinuous elements [Kaufmann et al. 2009]. Around an
 // interface, at a point X with a field u over the copies k of both domains,
 //     s(X) = c(0) of the linear polynomial c that minimises sum_k w(|X_k - X|) |c(X_k - X) - u_k|^2,
-// which has continuous slopes since w has, and gives linear fields (rigid motions among them) back as they are. With the
-// distance d(X) from the interface the field goes over into that of the domain,
+// which has continuous slopes since w has, and gives linear fields (rigid motions among them) back as they are. With
+// the distance d(X) from the interface the field goes over into that of the domain,
 //     u(X) + t(d) (s(X) - u(X)),   w(d) = t(d) = (1 - (d/R)^2)^2 for d < R:
 // t is 1 and flat at the interface, where only s is left. Both depend on rest positions only, so a vertex is a sum over
 // copies with weights that are made once.
@@ -124,8 +124,8 @@ static fem_status find_region(const solver_assembly *a, int child, double R, sea
     return FEM_OK;
 }
 
-// Weights of the copies in s(X): w_k (1, D_k)^T A^-1 e_1, A = sum_k w_k (1, D_k)(1, D_k)^T, D in radii. A little is added
-// to A where a thin body leaves a slope open.
+// Weights of the copies in s(X): w_k (1, D_k)^T A^-1 e_1, A = sum_k w_k (1, D_k)(1, D_k)^T, D in radii. A little is
+// added to A where a thin body leaves a slope open.
 static bool fit(const solver_assembly *a, const seam_region *s, const double X[3], double R, double *weight) {
     double A[16] = {0}, c[4] = {1, 0, 0, 0};
     for (int pass = 0; pass < 2; pass++) {

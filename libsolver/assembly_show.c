@@ -114,11 +114,13 @@ static void place_vertex(const solver_frame_motion *frame, const double origin[3
 
 // ---- warped parents ------------------------------------------------------------------------------------------------
 
-// The rotation that takes the points x - x0 nearest to y - y0, from the sums S of (y - y0)(x - x0)^T: Horn's quaternion,
-// which is at home with flat sets of points too.
+// The rotation that takes the points x - x0 nearest to y - y0, from the sums S of (y - y0)(x - x0)^T: Horn's
+// quaternion, which is at home with flat sets of points too.
 static void nearest_rotation(const double S[9], double R[9]) {
-    double N[16] = {S[0] + S[4] + S[8], 0, 0, 0, S[7] - S[5], S[0] - S[4] - S[8], 0, 0, S[2] - S[6], S[1] + S[3],
-                    S[4] - S[0] - S[8], 0, S[3] - S[1], S[2] + S[6], S[5] + S[7], S[8] - S[0] - S[4]};
+    double N[16] = {S[0] + S[4] + S[8], 0, 0,           0,           S[7] - S[5],
+                    S[0] - S[4] - S[8], 0, 0,           S[2] - S[6], S[1] + S[3],
+                    S[4] - S[0] - S[8], 0, S[3] - S[1], S[2] + S[6], S[5] + S[7],
+                    S[8] - S[0] - S[4]};
     double values[4];
     for (int i = 0; i < 4; i++)
         for (int j = 0; j < i; j++) N[4 * j + i] = N[4 * i + j];
@@ -126,14 +128,14 @@ static void nearest_rotation(const double S[9], double R[9]) {
     if (dense_symmetric_eigen(4, N, values) != FEM_OK) return;
     const double *k = N + 12; // of the largest eigenvalue
     double        w = k[0], x = k[1], y = k[2], z = k[3];
-    const double  turned[9] = {1 - 2 * (y * y + z * z), 2 * (x * y - w * z),       2 * (x * z + w * y),
-                               2 * (x * y + w * z),     1 - 2 * (x * x + z * z),   2 * (y * z - w * x),
-                               2 * (x * z - w * y),     2 * (y * z + w * x),       1 - 2 * (x * x + y * y)};
+    const double  turned[9] = {1 - 2 * (y * y + z * z), 2 * (x * y - w * z),     2 * (x * z + w * y),
+                               2 * (x * y + w * z),     1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
+                               2 * (x * z - w * y),     2 * (y * z + w * x),     1 - 2 * (x * x + y * y)};
     memcpy(R, turned, sizeof turned);
 }
 
-// The frames of the solver hang on U q. Where the parent is shown warped, what hangs on it follows its warped interface:
-// the rigid motion (R, t), in the parent's axes, that takes the interface as U q has it nearest to that.
+// The frames of the solver hang on U q. Where the parent is shown warped, what hangs on it follows its warped
+// interface: the rigid motion (R, t), in the parent's axes, that takes the interface as U q has it nearest to that.
 static void follow_warp(const solver_assembly *a, solver_tree *tree, int child, double R[9], double t[3]) {
     int                 parent = a->instances[child].parent;
     const solver_class *c = a->classes[a->instances[parent].class_index];
@@ -147,7 +149,8 @@ static void follow_warp(const solver_assembly *a, solver_tree *tree, int child, 
             for (size_t i = 0; i < 3; i++) {
                 double X = c->mesh.vertices[v + i];
                 plain[i] = X, warped[i] = X + shown[v + i];
-                for (int l = 0; l < c->basis.r; l++) plain[i] += c->basis.U[(size_t)c->basis.n * (size_t)l + v + i] * q[l];
+                for (int l = 0; l < c->basis.r; l++)
+                    plain[i] += c->basis.U[(size_t)c->basis.n * (size_t)l + v + i] * q[l];
             }
             if (pass == 0) {
                 vec3_axpy(plain0, 1.0 / (end - begin), plain);

@@ -1,4 +1,5 @@
-// What acts on bodies of scenes and what is written of them: loads, contact of trees, embedded surfaces, and how runs end.
+// What acts on bodies of scenes and what is written of them: loads, contact of trees, embedded surfaces, and how runs
+// end.
 #include "tests/support.h"
 
 #include <math.h>
@@ -43,15 +44,17 @@ static void test_loads(void **unused) {
 
 // ---- contact -------------------------------------------------------------------------------------------------------
 
-// Three bars on rigid links laid on the ground: in the end the ground carries their weight. Without friction they come to
-// rest; friction, which is explicit, leaves them trembling, by less than the speed below which it fades.
+// Three bars on rigid links laid on the ground: in the end the ground carries their weight. Without friction they come
+// to rest; friction, which is explicit, leaves them trembling, by less than the speed below which it fades.
 static void test_rest(void **unused) {
     (void)unused;
     for (int k = 0; k < 2; k++) {
-        const char *const lie[] = {"objects.0.velocity=[0,0,0]",       "objects.0.spin=[0,0,0]",
-                                   "objects.0.translation=[0,0,0.01]", "environment.contact.damping=2000",
-                                   "output.frames=121",                k ? "environment.contact.friction=0.3"
-                                                                         : "environment.contact.friction=0"};
+        const char *const lie[] = {"objects.0.velocity=[0,0,0]",
+                                   "objects.0.spin=[0,0,0]",
+                                   "objects.0.translation=[0,0,0.01]",
+                                   "environment.contact.damping=2000",
+                                   "output.frames=121",
+                                   k ? "environment.contact.friction=0.3" : "environment.contact.friction=0"};
         scene            *s = load("scenes/links.json", 6, lie);
         scene_result      r = {0};
         scene_summary     about;
@@ -139,15 +142,17 @@ static void run_surface(scene *s, int frames, fem_surface *surface) {
     scene_result_destroy(&r);
 }
 
-// A body that is turned and moved carries its surface along, as a tree and in one piece; a bar that is pulled stretches it.
+// A body that is turned and moved carries its surface along, as a tree and in one piece; a bar that is pulled stretches
+// it.
 static void test_embedded(void **unused) {
     (void)unused;
     char file[600];
     snprintf(file, sizeof file, "output.surface=%s", write_surface());
     for (int tree = 0; tree < 2; tree++) {
         const char *const turn[] = {"output.formats=[\"obj\"]", file, "objects.0.rotation=[0.3,-1.1,0.7]",
-                                    tree ? "output.interfaces=c1" : "objects=[{\"part\":\"chain\",\"translation\":"
-                                                                    "[0,0,1.5],\"rotation\":[0.3,-1.1,0.7]}]"};
+                                    tree ? "output.interfaces=c1"
+                                         : "objects=[{\"part\":\"chain\",\"translation\":"
+                                           "[0,0,1.5],\"rotation\":[0.3,-1.1,0.7]}]"};
         scene            *s = load("scenes/links.json", 4, turn);
         fem_surface       moved = {0};
         double            Q[9], centre[3] = {1.7, 0.1, 0.1}, error = 0; // of a straight bar 3.4 m long
@@ -167,11 +172,12 @@ static void test_embedded(void **unused) {
         scene_destroy(s);
     }
     const char *bar = test_write(
-        "pull.json", "{\"limber\":1,\"materials\":{\"m\":{\"density\":1000,\"young\":1e6,\"poisson\":0}},"
-                     "\"parts\":{\"bar\":{\"mesh\":{\"box\":{\"element\":\"tet\",\"high\":[2,0.2,0.2],\"cells\":[9,2,2]}},"
-                     "\"material\":\"m\",\"fixed\":\"x0\"}},\"objects\":[{\"part\":\"bar\"}],"
-                     "\"actions\":[{\"move\":{\"keyframes\":[{\"time\":0,\"translation\":[0.3,0,0]}]},\"on\":\"x1\"}],"
-                     "\"solver\":{\"method\":\"static\"},\"output\":{\"formats\":[\"obj\"]}}");
+        "pull.json",
+        "{\"limber\":1,\"materials\":{\"m\":{\"density\":1000,\"young\":1e6,\"poisson\":0}},"
+        "\"parts\":{\"bar\":{\"mesh\":{\"box\":{\"element\":\"tet\",\"high\":[2,0.2,0.2],\"cells\":[9,2,2]}},"
+        "\"material\":\"m\",\"fixed\":\"x0\"}},\"objects\":[{\"part\":\"bar\"}],"
+        "\"actions\":[{\"move\":{\"keyframes\":[{\"time\":0,\"translation\":[0.3,0,0]}]},\"on\":\"x1\"}],"
+        "\"solver\":{\"method\":\"static\"},\"output\":{\"formats\":[\"obj\"]}}");
     const char *const use[] = {file};
     scene            *s = load(bar, 1, use);
     fem_surface       moved = {0};
@@ -268,8 +274,9 @@ static void test_interrupted(void **unused) {
 // Every allocation of a run of a tree may fail.
 static void test_memory(void **unused) {
     (void)unused;
-    const char *const small[] = {"objects.0.decompose={\"count\":3,\"total\":9,\"modes\":3}", "output.formats=[\"obj\"]",
-                                 "objects.0.decompose={\"count\":3,\"total\":20}", "output.interfaces=c1"};
+    const char *const small[] = {"objects.0.decompose={\"count\":3,\"total\":9,\"modes\":3}",
+                                 "output.formats=[\"obj\"]", "objects.0.decompose={\"count\":3,\"total\":20}",
+                                 "output.interfaces=c1"};
     scene            *s = load("scenes/mast.json", 4, small);
     int               threads = fem_threads(), failures = 0;
     bool              done = false;
@@ -294,8 +301,8 @@ static void test_memory(void **unused) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_loads),    cmocka_unit_test(test_rest),        cmocka_unit_test(test_bounce),
-        cmocka_unit_test(test_embedded), cmocka_unit_test(test_skin),        cmocka_unit_test(test_diverged),
+        cmocka_unit_test(test_loads),       cmocka_unit_test(test_rest),   cmocka_unit_test(test_bounce),
+        cmocka_unit_test(test_embedded),    cmocka_unit_test(test_skin),   cmocka_unit_test(test_diverged),
         cmocka_unit_test(test_interrupted), cmocka_unit_test(test_memory),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);

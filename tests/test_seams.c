@@ -136,8 +136,8 @@ static void set_copies(const bar *b, int bent, const double slope[9]) {
         }
 }
 
-// C1: linear fields, so rigid motions too, stay as they are; a kink at an interface is spread out; the bent chain has the
-// slope of its neighbours there; the held end stays.
+// C1: linear fields, so rigid motions too, stay as they are; a kink at an interface is spread out; the bent chain has
+// the slope of its neighbours there; the held end stays.
 static void test_smooth(void **unused) {
     (void)unused;
     const double affine[9] = {0.3, -0.2, 0.1, 0.5, -0.1, 0.7, -0.4, 0.2, 0.6}, shear[9] = {0, 0, 0, 0, 0, 0, 1, 0, 0};
