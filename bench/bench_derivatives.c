@@ -1,7 +1,11 @@
 // The modal part of P0 Table 1 (12 linear modes, 78 first-order derivatives, condensed to 30 columns) and P4 Fig. 8
 // (linear modes, right-hand sides, solutions), one thread. The baseline of the right-hand sides is one element sweep a
 // pair; of the linear modes, ARPACK.
+//
+// With the shared data also VegaFEM's mass norms of modal derivatives and its singular values.
 #include "bench/modes_case.h"
+
+#include <cjson/cJSON.h>
 
 enum { MODES = 12, PAIRS = MODES * (MODES + 1) / 2, COLUMNS = 30 };
 
@@ -119,21 +123,13 @@ static void table_1(const char *name, double tets, const char *paper_model, doub
 
 // P4 Fig. 8: a body of our own with the paper's number of elements.
 static void figure_8(const char *model, double elements, int modes, double linear, double right, double solve) {
-    modes_case       c = {0};
-    modes_inverse   *inverse = NULL;
-    modes_basis      basis = {0};
-    modes_pool       pool = {0};
-    fem_body_options options = fem_body_default_options();
+    modes_case     c = {0};
+    modes_inverse *inverse = NULL;
+    modes_basis    basis = {0};
+    modes_pool     pool = {0};
     bench_branching_body(&c.mesh, elements);
-    c.fixed = bench_hold_bottom(&c.mesh), c.n = 3 * c.mesh.vertex_count;
-    bench_try(fem_body_create(&c.body, &c.mesh, &options));
-    bench_try(fem_body_matrix(c.body, &c.K));
-    bench_try(fem_body_matrix(c.body, &c.M));
-    double *rest = fem_calloc((size_t)c.n, sizeof *rest);
-    if (!rest || !c.fixed) bench_try(fem_fail(FEM_NO_MEMORY, "no memory for a body"));
-    fem_body_evaluate(c.body, rest, NULL, NULL, &c.K);
-    fem_body_mass(c.body, FEM_MASS_CONSISTENT, &c.M);
-    c.problem = (modes_problem){.mesh = &c.mesh, .K = &c.K, .M = &c.M, .fixed = c.fixed};
+    c.fixed = bench_hold_bottom(&c.mesh);
+    modes_case_matrices(&c, 0);
     modes_lanczos_options lanczos = modes_lanczos_default_options();
     lanczos.count = modes;
     double begin = fem_cpu_seconds();
@@ -147,8 +143,102 @@ static void figure_8(const char *model, double elements, int modes, double linea
            linear / our_linear, right / our_right, solve / (all - our_right));
     modes_pool_destroy(&pool), modes_basis_destroy(&basis);
     modes_inverse_destroy(inverse);
-    fem_free(rest);
     modes_case_destroy(&c);
+}
+
+// ---- VegaFEM -------------------------------------------------------------------------------------------------------
+
+static cJSON *read_reference(const char *data, const char *model) {
+    static char text[1 << 20];
+    char        path[1024];
+    snprintf(path, sizeof path, "%s/reference/vega/%s.json", data, model);
+    FILE *file = fopen(path, "rb");
+    if (!file) bench_try(fem_fail(FEM_BAD_INPUT, "%s cannot be opened", path));
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    fclose(file);
+    cJSON *json = cJSON_Parse(text);
+    if (!json) bench_try(fem_fail(FEM_BAD_INPUT, "%s is not JSON", path));
+    return json;
+}
+
+static const cJSON *field(const cJSON *json, const char *key) {
+    const cJSON *found = cJSON_GetObjectItemCaseSensitive(json, key);
+    if (!found) bench_try(fem_fail(FEM_BAD_INPUT, "VegaFEM's reference has no \"%s\"", key));
+    return found;
+}
+
+static void vega_case(modes_case *c, const char *data, const cJSON *r) {
+    char path[1024];
+    int *held = NULL, count = 0;
+    *c = (modes_case){0};
+    snprintf(path, sizeof path, "%s/%s", data, field(r, "mesh_file")->valuestring);
+    bench_try(fem_mesh_read(&c->mesh, path));
+    snprintf(path, sizeof path, "%s/%s", data, field(r, "fixed_vertices_file")->valuestring);
+    bench_try(fem_vertex_list_read(&held, &count, path, c->mesh.file_base, c->mesh.vertex_count));
+    c->fixed = fem_calloc(3 * (size_t)c->mesh.vertex_count, 1);
+    for (int i = 0; c->fixed && i < count; i++) memset(c->fixed + 3 * (size_t)held[i], 1, 3);
+    fem_free(held);
+    modes_case_matrices(c, 3); // VegaFEM integrates its cubes exactly
+}
+
+// Its README trusts singular values above 1e-6 of the first; they come from a Gram matrix, so those near that bound
+// have four digits and those above 1e-4 eight.
+static void vega(const char *data, const char *model) {
+    enum { VEGA_MODES = 10, VEGA_COLUMNS = 20 };
+    cJSON                 *r = read_reference(data, model);
+    modes_case             c;
+    modes_inverse         *inverse = NULL;
+    modes_basis            basis = {0}, condensed = {0};
+    modes_pool             pool = {0};
+    modes_condense_report  report = {0};
+    modes_lanczos_options  lanczos = modes_lanczos_default_options();
+    modes_condense_options options = modes_condense_default_options();
+    const cJSON           *entry, *theirs = field(r, "pca_singular_values_first20");
+    double                 norms = 0, upper = 0, lower = 0;
+    int                    j = VEGA_MODES, above = 0, below = 0;
+    vega_case(&c, data, r);
+    bench_try(modes_inverse_create(&inverse, &c.problem, MODES_BORDER_MASS));
+    lanczos.count = VEGA_MODES;
+    bench_try(modes_lanczos(&c.problem, &lanczos, NULL, &basis, NULL));
+    double  seconds = derive(&c, inverse, &basis, MODES_DERIVATIVE_MODAL, &pool);
+    double *y = fem_alloc((size_t)c.n, sizeof *y);
+    if (!y) bench_try(fem_fail(FEM_NO_MEMORY, "no memory for a mass norm"));
+    cJSON_ArrayForEach(entry, field(r, "modal_derivative_Mnorms_k10_ij_upper_rowwise")) {
+        const double *x = pool.X + (size_t)j++ * (size_t)c.n;
+        fem_sparse_multiply(&c.M, 1, x, y);
+        norms = fmax(norms, fabs(sqrt(dense_dot(c.n, x, y)) / entry->valuedouble - 1));
+        if (j == pool.count) break;
+    }
+    options.metric = MODES_METRIC_LUMPED, options.r = VEGA_COLUMNS;
+    bench_try(modes_condense(&c.problem, &pool, basis.omega2, &options, NULL, &condensed, &report));
+    int k = 0;
+    cJSON_ArrayForEach(entry, theirs) {
+        double part = entry->valuedouble / theirs->child->valuedouble;
+        double error = k < report.singular_count ? fabs(report.singular[k++] / entry->valuedouble - 1) : INFINITY;
+        if (part > 1e-4)
+            upper = fmax(upper, error), above++;
+        else if (part > 1e-6)
+            lower = fmax(lower, error), below++;
+    }
+    printf(
+        "   %-19s %6d elements | %d mass norms to %.1e | %d singular values above 1e-4 of the first to %.1e, %d more "
+        "above 1e-6 to %.1e | %.1f ms\n",
+        model, c.mesh.element_count, j - VEGA_MODES, norms, above, upper, below, lower, 1e3 * seconds);
+    fem_free(y), fem_free(report.singular);
+    modes_pool_destroy(&pool), modes_basis_destroy(&basis), modes_basis_destroy(&condensed);
+    modes_inverse_destroy(inverse);
+    modes_case_destroy(&c);
+    cJSON_Delete(r);
+}
+
+static void vega_models(void) {
+    static const char *const models[] = {"beam3_tet", "beam3_vox", "simpleBridge_tet", "turtle", "turtle_homogeneous"};
+    const char              *data = getenv("LIMBER_DATA");
+    if (!data || !data[0]) return;
+    printf(
+        "   VegaFEM: mass norms of the 55 modal derivatives of 10 modes, singular values of its PCA; largest relative "
+        "difference\n");
+    for (size_t k = 0; k < sizeof models / sizeof *models; k++) vega(data, models[k]);
 }
 
 int main(int argc, char **argv) {
@@ -173,5 +263,6 @@ int main(int argc, char **argv) {
     figure_8("spoon", 2005, 6, 24, 6.5, 33);
     figure_8("tower", 11304, 20, 65, 226, 26 * 60);
     figure_8("heart", 14444, 20, 111, 291, 28 * 60);
+    vega_models();
     return 0;
 }

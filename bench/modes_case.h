@@ -21,9 +21,10 @@ static inline bool bench_long(void) {
     return value && value[0];
 }
 
-// Body, matrices and problem of the case's mesh and supports.
-static inline void modes_case_matrices(modes_case *c) {
+// Body, matrices and problem of the case's mesh and supports; quadrature is that of cubes, 0 for the default.
+static inline void modes_case_matrices(modes_case *c, int quadrature) {
     fem_body_options options = fem_body_default_options();
+    if (quadrature > 0) options.quadrature = quadrature;
     c->n = 3 * c->mesh.vertex_count;
     double *rest = fem_calloc((size_t)c->n, sizeof *rest);
     if (!c->fixed || !rest) bench_try(fem_fail(FEM_NO_MEMORY, "no memory for %s", c->name));
@@ -59,7 +60,7 @@ static inline void modes_case_create(modes_case *c, const char *name, double tet
     }
     c->seconds_read = fem_cpu_seconds() - begin;
     begin = fem_cpu_seconds();
-    modes_case_matrices(c);
+    modes_case_matrices(c, 0);
     c->seconds_assemble = fem_cpu_seconds() - begin;
 }
 

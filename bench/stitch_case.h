@@ -74,7 +74,7 @@ static inline void finish_model(stitch_model *m, const char *name, double size, 
     c->fixed = fem_calloc(3 * (size_t)c->mesh.vertex_count, 1);
     for (int v = 0; c->fixed && v < c->mesh.vertex_count; v++)
         if (held[v]) memset(c->fixed + 3 * (size_t)v, 1, 3);
-    modes_case_matrices(c);
+    modes_case_matrices(c, 0);
 }
 
 static inline unsigned char *marks(const fem_mesh *mesh) {

@@ -101,11 +101,15 @@ fem_status fem_matrix_read(const char *path, int *rows, int *columns, double **A
 fem_status dense_cholesky(int n, double *A);
 void       dense_cholesky_solve(int n, const double *L, int columns, double *B);
 
+// P^T A P = L L^T in the lower triangle, row and column i of it being pivots[i] (n) of A, up to the first pivot that is
+// not above `least` (> 0) or not a number; returns how many columns L has. Work: 2 n.
+int dense_pivoted_cholesky(int n, double *A, double least, int *pivots, double *work);
+
 // Eigenvalues ascending; eigenvectors replace A's columns.
 fem_status dense_symmetric_eigen(int n, double *A, double *eigenvalues);
 // A x = lambda B x, B positive definite (destroyed); x^T B x = 1.
 fem_status dense_generalized_eigen(int n, double *A, double *B, double *eigenvalues);
-// Singular values of A (m x n, destroyed), descending, and V^T (n x n) when it is not NULL.
+// Singular values of A (m x n, destroyed), descending, and V^T (n x n, then m >= n) when it is not NULL.
 fem_status dense_svd(int m, int n, double *A, double *singular, double *Vt);
 
 #endif

@@ -62,6 +62,13 @@ void dense_cholesky_solve(int n, const double *L, int columns, double *B) {
     if (n > 0) LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', n, columns, L, n, B, n);
 }
 
+int dense_pivoted_cholesky(int n, double *A, double least, int *pivots, double *work) {
+    lapack_int rank = 0;
+    if (n > 0) LAPACKE_dpstrf_work(LAPACK_COL_MAJOR, 'L', n, A, n, pivots, &rank, least, work);
+    for (int i = 0; i < n; i++) pivots[i]--;
+    return rank;
+}
+
 // LAPACK's divide and conquer needs work space: asked for first, then taken from our memory.
 fem_status dense_symmetric_eigen(int n, double *A, double *eigenvalues) {
     double     size = 0;
@@ -104,18 +111,24 @@ fem_status dense_generalized_eigen(int n, double *A, double *B, double *eigenval
     return status;
 }
 
+// By divide and conquer; U, which it makes too, replaces A.
 fem_status dense_svd(int m, int n, double *A, double *singular, double *Vt) {
     if (m == 0 || n == 0) return FEM_OK;
-    double size = 0;
-    int    ldv = Vt ? n : 1;
-    LAPACKE_dgesvd_work(LAPACK_COL_MAJOR, 'N', Vt ? 'A' : 'N', m, n, A, m, singular, NULL, 1, Vt, ldv, &size, -1);
-    double *work = fem_alloc((size_t)size, sizeof *work);
-    if (!work) return fem_fail(FEM_NO_MEMORY, "no memory for the singular values of a %d x %d matrix", m, n);
-    lapack_int info = LAPACKE_dgesvd_work(LAPACK_COL_MAJOR, 'N', Vt ? 'A' : 'N', m, n, A, m, singular, NULL, 1, Vt, ldv,
-                                          work, (lapack_int)size);
-    fem_free(work);
-    if (info) return fem_fail(FEM_NO_CONVERGENCE, "the singular values of a %d x %d matrix did not converge", m, n);
-    return FEM_OK;
+    double      size = 0;
+    char        job = Vt ? 'O' : 'N';
+    int         ldv = Vt ? n : 1, least = m < n ? m : n;
+    lapack_int *iwork = fem_alloc(8 * (size_t)least, sizeof *iwork);
+    double     *work = NULL;
+    fem_status  status = FEM_OK;
+    if (iwork) LAPACKE_dgesdd_work(LAPACK_COL_MAJOR, job, m, n, A, m, singular, NULL, 1, Vt, ldv, &size, -1, iwork);
+    if (iwork) work = fem_alloc((size_t)size, sizeof *work);
+    if (!work)
+        status = fem_fail(FEM_NO_MEMORY, "no memory for the singular values of a %d x %d matrix", m, n);
+    else if (LAPACKE_dgesdd_work(LAPACK_COL_MAJOR, job, m, n, A, m, singular, NULL, 1, Vt, ldv, work, (lapack_int)size,
+                                 iwork))
+        status = fem_fail(FEM_NO_CONVERGENCE, "the singular values of a %d x %d matrix did not converge", m, n);
+    fem_free(iwork), fem_free(work);
+    return status;
 }
 
 void fem_lapack_version(char text[32]) {

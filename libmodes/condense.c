@@ -174,23 +174,13 @@ done:
 // -------------------------------------------------------------------------------------------------------------
 
 int modes_pivoted_cholesky(int m, const double *G, double least, double *L, int *pivots) {
-    double *left = L + (size_t)m * (size_t)m; // what is left of the diagonal
-    int     rank = 0;
-    for (int j = 0; j < m; j++) left[j] = G[(size_t)j * (size_t)m + (size_t)j];
-    for (; rank < m; rank++) {
-        int best = 0;
-        for (int j = 1; j < m; j++)
-            if (left[j] > left[best]) best = j;
-        if (!(left[best] > least)) break;
-        double *column = L + (size_t)rank * (size_t)m, root = sqrt(left[best]);
-        memcpy(column, G + (size_t)best * (size_t)m, (size_t)m * sizeof *column);
-        for (int k = 0; k < rank; k++)
-            dense_axpy(m, -L[(size_t)k * (size_t)m + (size_t)best], L + (size_t)k * (size_t)m, column);
-        dense_scale(m, 1 / root, column);
-        for (int k = 0; k < rank; k++) column[pivots[k]] = 0; // exactly triangular
-        for (int j = 0; j < m; j++) left[j] -= column[j] * column[j];
-        left[best] = 0;
-        pivots[rank] = best;
+    double *work = L + (size_t)m * (size_t)m;
+    memcpy(L, G, (size_t)m * (size_t)m * sizeof *L);
+    int rank = dense_pivoted_cholesky(m, L, least, pivots, work);
+    for (int k = 0; k < rank; k++) { // rows back into the order of G
+        double *column = L + (size_t)k * (size_t)m;
+        memcpy(work, column, (size_t)m * sizeof *work);
+        for (int i = 0; i < m; i++) column[pivots[i]] = i < k ? 0 : work[i];
     }
     return rank;
 }
@@ -242,7 +232,7 @@ static fem_status pca(condensation *c) {
     int        m = c->m, n = c->n, rank = 0;
     size_t     square = (size_t)m * (size_t)m;
     int       *pivots = fem_alloc((size_t)m, sizeof *pivots);
-    double    *G = c->G, *L = fem_alloc(square + (size_t)m, sizeof *L);
+    double    *G = c->G, *L = fem_alloc(square + 2 * (size_t)m, sizeof *L);
     double    *T = fem_alloc(square, sizeof *T), *W = fem_alloc(square, sizeof *W);
     double    *singular = fem_alloc((size_t)m, sizeof *singular);
     if (!pivots || !L || !T || !W || !singular) {

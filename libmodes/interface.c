@@ -17,7 +17,9 @@ static double area_of(const modes_interface *f, int p) { return f->areas ? f->ar
 static fem_status measure(const modes_problem *problem, const modes_interface *f, interface_moments *m) {
     const fem_mesh *mesh = problem->mesh;
     *m = (interface_moments){0};
-    if (f->count < 3) return fem_fail(FEM_BAD_INPUT, "an interface of %d points: 3 or more carry moments", f->count);
+    if (f->count < 3)
+        return fem_fail(FEM_BAD_INPUT, "%d vertices cannot carry moments, expected 3 or more that are not on a line",
+                        f->count);
     bool held = true;
     for (int p = 0; p < f->count; p++) {
         int v = f->vertices[p];

@@ -19,8 +19,8 @@ fem_status tall_right(int n, int b, int columns, const double *T, double *X);
 // m. T is m x m.
 int tall_cholesky_inverse(int b, const double *G, double eaten, const double *least, double *T);
 // G (b x b, ones on the diagonal) = L L^T with pivots, up to what is not above `least`; returns the rank. L is b x
-// rank in its first columns (leading dimension b, rows in the order of G), with b more numbers of work space behind b x
-// b.
+// rank in its first columns (leading dimension b, rows in the order of G), with 2 b more numbers of work space behind b
+// x b.
 int modes_pivoted_cholesky(int b, const double *G, double least, double *L, int *pivots);
 // max |G - I|
 double tall_distance_from_identity(int b, const double *G);

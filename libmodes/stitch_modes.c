@@ -307,7 +307,7 @@ static fem_status solve_small(search *q, double *values, double *Z, int *rank) {
     int        m = q->m, k = 0;
     size_t     square = (size_t)m * (size_t)m;
     int       *pivots = fem_alloc((size_t)m, sizeof *pivots);
-    double    *L = fem_alloc(square + (size_t)m, sizeof *L), *scale = fem_alloc((size_t)m, sizeof *scale);
+    double    *L = fem_alloc(square + 2 * (size_t)m, sizeof *L), *scale = fem_alloc((size_t)m, sizeof *scale);
     double    *T = fem_calloc(square, sizeof *T), *small = fem_alloc(square, sizeof *small),
            *product = fem_alloc(square, sizeof *product);
     if (!pivots || !L || !scale || !T || !small || !product) {

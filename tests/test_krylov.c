@@ -540,7 +540,7 @@ static void test_options(void **state) {
     REFUSED(o.orthogonalise.passes = -1, "orthogonalise.passes");
     REFUSED(INTERFACE; f.mass = 0, "interface 0: the mass on an interface is 0");
     REFUSED(INTERFACE; f.lever = -1, "lever of an interface is -1");
-    REFUSED(INTERFACE; f.count = 2, "interface of 2 points");
+    REFUSED(INTERFACE; f.count = 2, "interface 0: 2 vertices cannot carry moments");
     REFUSED(INTERFACE; f.count = 3; f.vertices = line, "lie on a line");
     REFUSED(INTERFACE; f.count = 3; f.vertices = outside, "is vertex 100000");
     REFUSED(INTERFACE; f.count = 3; f.areas = areas, "point 1 of an interface has the area 0");
