@@ -9,6 +9,7 @@ static int print_json(const scene *s, const scene_result *r) {
     app_json_text(&json, "part", s->parts[s->object].name);
     app_json_text(&json, "cache", s->cache);
     app_json_bool(&json, "cached", r->cached);
+    app_json_bool(&json, "kept", r->kept);
     app_json_integer(&json, "modes", r->modes);
     app_json_object(&json, "seconds");
     app_json_number(&json, "all", r->seconds);
@@ -26,7 +27,7 @@ static int print_text(const scene *s, const scene_result *r) {
         printf("%s: %d modes, were there already\n", part, r->modes);
     else
         printf("%s: %d modes in %.2f s, forces in %.2f s\n", part, r->modes, r->seconds_modes, r->seconds_forces);
-    printf("kept in %s\n", s->cache);
+    if (r->kept) printf("kept in %s\n", s->cache);
     return fflush(stdout) == 0 ? APP_DONE : APP_FAILED;
 }
 
@@ -61,6 +62,7 @@ static int run(int argc, char **argv) {
     app_progress_end(&progress);
     app_print_notes(result.notes);
     exit_code = json ? print_json(s, &result) : print_text(s, &result);
+    if (!result.kept) exit_code = APP_FAILED; // a note says why
 done:
     app_progress_end(&progress);
     if (status != FEM_OK) exit_code = app_fail(status);

@@ -45,7 +45,8 @@ static void tumbling(void) {
     cubature_polynomial_options precompute = cubature_polynomial_default_options();
     begun = fem_seconds();
     bench_try(cubature_polynomial_create(&polynomial, w.body, MODES, basis.U, &precompute, NULL));
-    printf("   body of %d T4, 20 vibration modes and their derivatives, r = %d: modes %.2f s, polynomials %.2f s\n",
+    printf("   P4 Figure 13 (the paper: a picture), bodies one after another: they meet the ground only\n"
+           "   body of %d T4, 20 vibration modes and their derivatives, r = %d: modes %.2f s, polynomials %.2f s\n",
            w.mesh.element_count, basis.r, modes_seconds, fem_seconds() - begun);
     cubature_forces        forces = cubature_polynomial_forces(&polynomial);
     solver_inertia         inertia = {0};
@@ -88,9 +89,7 @@ static void tumbling(void) {
         solver_contact_report  r = solver_contact_get_report(contact);
         solver_free_energies(solver, &e);
         printf("   body %d: %d steps of 1 ms %s, %.0f steps/s, %.0f spheres of the tree looked at a step for %d "
-               "samples, deepest "
-               "%.3f m, "
-               "kinetic energy at the end %.3g J\n",
+               "samples, deepest %.3f m, kinetic energy at the end %.3g J\n",
                b + 1, done, done == STEPS ? "done" : fem_message(), done / seconds,
                (double)r.total_spheres / (double)r.evaluations, samples.count, deepest, e.kinetic);
         solver_free_destroy(solver);
@@ -202,7 +201,8 @@ static void bridge(void) {
     double                seconds = fem_seconds() - begun;
     solver_step_report    report = solver_reduced_report(solver);
     solver_contact_report r = solver_contact_get_report(contact);
-    printf("   %s, %d H8, r = %d, %d surface samples: %.0f steps/s with contact (%.0f us: forces %.0f, contact %.0f, "
+    printf("   P4 Figure 1: %s, %d H8, r = %d, %d surface samples: %.0f steps/s with contact (%.0f us: forces %.0f, "
+           "contact %.0f, "
            "solve %.0f); the paper 1,000 steps/s at r = 15\n",
            name, w.mesh.element_count, basis.r, samples.count, STEPS / seconds, 1e6 * seconds / STEPS,
            1e6 * report.seconds_force / STEPS, 1e6 * report.seconds_contact / STEPS,

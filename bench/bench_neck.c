@@ -221,8 +221,8 @@ int main(int argc, char **argv) {
     build_bases(&w, m);
     circle c = {.w = &w, .shapes = fem_calloc((size_t)w.n * (STEPS + 1), sizeof *c.shapes)};
     c.head = workpiece_select(&w.mesh, (double[]){2.15, -1, 2.4}, (double[]){3, 1, 3}, &c.count);
-    printf("   %d T4, %d vertices; %d steps of 1/60 s, one circle in %g s\n", w.mesh.element_count, w.mesh.vertex_count,
-           STEPS, TURN);
+    printf("   %d T4, %d vertices; %d steps of 1/60 s, one circle in %g s (the paper: pictures, no numbers)\n",
+           w.mesh.element_count, w.mesh.vertex_count, STEPS, TURN);
     for (int k = 0; k < 2; k++) {
         c.force = forces[k];
         c.drawn = picture_create("Head led in a circle, at its farthest: (a) to (e), and the full model in grey",

@@ -3,10 +3,14 @@
 #include "libscene/class.h"
 #include "libscene/internal.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 // To be raised whenever the same input gives another class: part of every key.
 enum { CLASS_VERSION = 1 };
@@ -49,6 +53,26 @@ static fem_hash class_key(const scene_part *part, fem_mass_kind mass) {
 
 // ---- the file ------------------------------------------------------------------------------------------------------
 
+// What a writer that was killed has left beside its file: NAME.class.PROCESS-NUMBER.part. A file that is being written
+// now is younger than an hour.
+static void remove_leftovers(const char *path) {
+    char        folder[4096];
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+    DIR *entries = opendir(folder);
+    if (!entries) return;
+    for (struct dirent *entry; (entry = readdir(entries));) {
+        struct stat about;
+        const char *ending = strstr(entry->d_name, ".class.");
+        size_t      length = strlen(entry->d_name);
+        if (!ending || length < 5 || strcmp(entry->d_name + length - 5, ".part") != 0) continue;
+        if (fstatat(dirfd(entries), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(about.st_mode) &&
+            difftime(time(NULL), about.st_mtime) > 3600)
+            unlinkat(dirfd(entries), entry->d_name, 0);
+    }
+    closedir(entries);
+}
+
 fem_status scene_class_write(const modes_basis *basis, const cubature_polynomial *p, fem_hash key, const char *path) {
     const int      size[] = {basis->n, basis->r, p->group_count, p->set_count};
     size_t         r = (size_t)basis->r;
@@ -59,6 +83,7 @@ fem_status scene_class_write(const modes_basis *basis, const cubature_polynomial
         {"sets", FEM_STORE_DOUBLE, (size_t)p->set_count * p->count, p->sets},
         {"mass", FEM_STORE_DOUBLE, (size_t)p->group_count * r * r, p->mass},
     };
+    remove_leftovers(path);
     return fem_store_write(path, "class", CLASS_VERSION, key, 5, items);
 }
 
@@ -304,6 +329,11 @@ static fem_status create_cached(scene_class *c, const scene_part *part, const fe
     fem_status status = FEM_OK;
     char      *path = NULL, text[1200];
     fem_hash   key = class_key(part, mass);
+    if (part->modes.method == SCENE_MODES_FILE) { // what determines the class is what the file holds
+        FEM_TRY(read_basis(c, part));
+        key = fem_hash_add(key, c->basis.U, (size_t)c->basis.n * (size_t)c->basis.r * sizeof *c->basis.U);
+        modes_basis_destroy(&c->basis);
+    }
     status = scene_cache_path(&path, cache, part->name, key);
     if (status == FEM_IO) {
         FEM_TRY(scene_add_note(notes, fem_message()));
@@ -312,7 +342,7 @@ static fem_status create_cached(scene_class *c, const scene_part *part, const fe
     FEM_TRY(status);
     status = scene_class_read(&c->basis, &c->polynomial, &part->mesh, part->forces == SCENE_POLYNOMIAL, key, path);
     if (status == FEM_OK) {
-        c->cached = true;
+        c->cached = c->kept = true;
         goto done;
     }
     if (status == FEM_NO_MEMORY) goto done;
@@ -323,7 +353,8 @@ static fem_status create_cached(scene_class *c, const scene_part *part, const fe
     modes_basis_destroy(&c->basis);
     cubature_polynomial_destroy(&c->polynomial);
     FEM_TRY(make_class(c, part, body, mass, progress));
-    if (scene_class_write(&c->basis, &c->polynomial, key, path) != FEM_OK) {
+    c->kept = scene_class_write(&c->basis, &c->polynomial, key, path) == FEM_OK;
+    if (!c->kept) {
         snprintf(text, sizeof text, "%.1000s; the class is not kept", fem_message());
         FEM_TRY(scene_add_note(notes, text));
     }
@@ -337,8 +368,7 @@ fem_status scene_class_create(scene_class **class, const scene_part *part, const
     fem_status   status = FEM_OK;
     scene_class *c = fem_calloc(1, sizeof *c);
     if (!c) return fem_fail(FEM_NO_MEMORY, "no memory for a class");
-    // a basis file says itself what it holds: its content is no part of the key
-    if (cache && part->modes.method != SCENE_MODES_FILE)
+    if (cache)
         FEM_TRY(create_cached(c, part, body, mass, cache, progress, notes));
     else
         FEM_TRY(make_class(c, part, body, mass, progress));

@@ -13,6 +13,7 @@ typedef struct scene_class {
     cubature_forces     forces;     // of whichever of the three it is
     double             *M;          // r x r; NULL = identity
     bool                cached;     // read from the cache
+    bool                kept;       // in the cache now
     double              seconds_modes, seconds_forces;
 } scene_class;
 

@@ -34,7 +34,7 @@ static fem_status of_tree(const scene *s, int count, const fem_progress *progres
     solver_tree     *tree = NULL;
     double          *omega = NULL, *shapes = NULL, begun = fem_seconds();
     bool             articulated = s->tree.options.subtree == SOLVER_ARTICULATED;
-    FEM_TRY(scene_assemble(&assembly, s, progress, &f->notes));
+    FEM_TRY(scene_assemble(&assembly, s, progress, &f->notes, NULL));
     FEM_TRY(solver_assembly_tree(&tree, assembly, false, &s->tree.options));
     f->seconds_prepare = fem_seconds() - begun;
     begun = fem_seconds();

@@ -27,7 +27,8 @@ fem_status scene_motion_reduced(scene_motion **motion, const scene *s, const fem
 fem_status scene_motion_tree(scene_motion **motion, const scene *s, const fem_body *body, const fem_progress *progress,
                              char **notes);
 // The classes of a scene's domains, from its cache where they are there.
-fem_status scene_assemble(solver_assembly **assembly, const scene *s, const fem_progress *progress, char **notes);
+fem_status scene_assemble(solver_assembly **assembly, const scene *s, const fem_progress *progress, char **notes,
+                          bool *kept);
 
 void scene_report_assembly(const solver_assembly *assembly, scene_result *result);
 

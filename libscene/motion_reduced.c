@@ -11,7 +11,6 @@ typedef struct reduced_motion {
     scene_motion    base;
     const scene    *s;
     const fem_mesh *mesh;
-    const fem_body *body;
     scene_class *class;
     solver_inertia  inertia; // of a free body
     solver_reduced *held;    // one of these two
@@ -26,8 +25,7 @@ typedef struct reduced_motion {
     double         *M;       // r x r, after a change of density
     double         *u, *v;   // 3 per vertex
     double         *row;     // 3 x r: rows of the basis at a vertex
-    // free: loads as forces at vertices
-    double *vertex_force; // 3 per vertex, work space
+    scene_forces    forces;  // free: loads as forces at vertices
 } reduced_motion;
 
 static void destroy(scene_motion *motion) {
@@ -39,7 +37,8 @@ static void destroy(scene_motion *motion) {
     scene_class_destroy(m->class);
     fem_free(m->gravity), fem_free(m->weight), fem_free(m->density), fem_free(m->loads), fem_free(m->load),
         fem_free(m->changed);
-    fem_free(m->M), fem_free(m->u), fem_free(m->v), fem_free(m->row), fem_free(m->vertex_force);
+    fem_free(m->M), fem_free(m->u), fem_free(m->v), fem_free(m->row);
+    scene_forces_destroy(&m->forces);
     fem_free(m);
 }
 
@@ -138,7 +137,8 @@ static fem_status change_materials(reduced_motion *m, double time) {
         m->changed[i] = any = true;
     }
     if (!any) return FEM_OK;
-    if (m->free) return solver_free_changed(m->free, NULL); // the density is as it was
+    if (m->free) return solver_free_changed(m->free, NULL);                                 // the density is as it was
+    if (m->s->solver.mass == FEM_MASS_LUMPED) return solver_reduced_changed(m->held, NULL); // as well
     sum_weights(m);
     cubature_polynomial_mass(&m->class->polynomial, m->M);
     FEM_TRY(solver_reduced_changed(m->held, m->M));
@@ -175,13 +175,11 @@ static fem_status load_free(reduced_motion *m, double time) {
     for (int i = 0; i < m->s->action_count; i++) {
         const scene_action *a = &m->s->actions[i];
         double              factor = scene_is_load(a->kind) ? scene_load_factor(a, time) : 0;
+        const double       *loads = m->forces.loads + (size_t)basis->n * (size_t)i;
         if (factor == 0) continue;
-        memset(m->vertex_force, 0, (size_t)basis->n * sizeof *m->vertex_force);
-        FEM_TRY(scene_load_force(&a->load, m->body, m->vertex_force));
         for (int k = 0; k < a->load.on.count; k++) {
             size_t v = 3 * (size_t)a->load.on.items[k];
-            double force[3] = {factor * m->vertex_force[v], factor * m->vertex_force[v + 1],
-                               factor * m->vertex_force[v + 2]};
+            double force[3] = {factor * loads[v], factor * loads[v + 1], factor * loads[v + 2]};
             for (int c = 0; c < 3; c++)
                 for (int l = 0; l < basis->r; l++)
                     m->row[c * basis->r + l] = basis->U[(size_t)l * (size_t)basis->n + v + (size_t)c];
@@ -221,8 +219,7 @@ static fem_status allocate(reduced_motion *m) {
     m->u = fem_calloc(n, sizeof *m->u);
     m->v = fem_calloc(n, sizeof *m->v);
     m->row = fem_calloc(3 * r, sizeof *m->row);
-    m->vertex_force = fem_calloc(n, sizeof *m->vertex_force);
-    if (!m->gravity || !m->loads || !m->load || !m->changed || !m->M || !m->u || !m->v || !m->row || !m->vertex_force)
+    if (!m->gravity || !m->loads || !m->load || !m->changed || !m->M || !m->u || !m->v || !m->row)
         return fem_fail(FEM_NO_MEMORY, "no memory for a reduced body of %zu modes", r);
     m->base.u = m->u, m->base.v = m->v;
     return FEM_OK;
@@ -261,10 +258,9 @@ static fem_status project_weights(reduced_motion *m) {
         for (int i = 0; i < mesh.material_count; i++)
             mesh.materials[i].density = i == mesh.regions[region].material ? 1 : 1e-200;
         FEM_TRY(fem_body_create(&alone, &mesh, &options));
-        memset(m->vertex_force, 0, (size_t)basis->n * sizeof *m->vertex_force);
-        FEM_TRY(solver_add_gravity(alone, m->s->gravity, m->vertex_force));
-        dense_gemv_t_set(basis->n, basis->r, 1, basis->U, m->vertex_force,
-                         m->weight + (size_t)region * (size_t)basis->r);
+        memset(m->u, 0, (size_t)basis->n * sizeof *m->u); // not used yet
+        FEM_TRY(solver_add_gravity(alone, m->s->gravity, m->u));
+        dense_gemv_t_set(basis->n, basis->r, 1, basis->U, m->u, m->weight + (size_t)region * (size_t)basis->r);
         fem_body_destroy(alone);
         alone = NULL;
     }
@@ -297,6 +293,7 @@ static fem_status make_free(reduced_motion *m, const fem_body *body) {
     const scene *s = m->s;
     scene_class *class = m->class;
     double Q[9], p[3], w[3];
+    FEM_TRY(scene_forces_create(&m->forces, s, body));
     FEM_TRY(solver_inertia_create(&m->inertia, body, s->solver.mass, class->basis.r, class->basis.U));
     FEM_TRY(solver_free_create(&m->free, &m->inertia, &class->forces, &s->reduced));
     mat3_exp(Q, s->rotation);
@@ -317,7 +314,6 @@ fem_status scene_motion_reduced(scene_motion **motion, const scene *s, const fem
     if (!m) return fem_fail(FEM_NO_MEMORY, "no memory for a run");
     m->s = s;
     m->mesh = &part->mesh;
-    m->body = body;
     m->base = (scene_motion){.step = step, .show = show, .energies = energies, .report = report, .destroy = destroy};
     FEM_TRY(scene_class_create(&m->class, part, body, s->solver.mass, s->cache, progress, notes));
     FEM_TRY(allocate(m));

@@ -13,13 +13,15 @@
 typedef struct cache_context {
     const scene    *s;
     char          **notes;
-    pthread_mutex_t lock; // of the notes
+    bool            kept; // all classes are in the cache
+    pthread_mutex_t lock; // of the notes and of `kept`
 } cache_context;
 
-static void note(cache_context *c, const char *what) {
+static void note(cache_context *c, const char *what, bool kept) {
     char text[1200];
     snprintf(text, sizeof text, "%.1000s; %s", fem_message(), what);
     pthread_mutex_lock(&c->lock);
+    c->kept = c->kept && kept;
     (void)scene_add_note(c->notes, text); // a note that finds no memory is lost, nothing else
     pthread_mutex_unlock(&c->lock);
 }
@@ -32,7 +34,7 @@ static bool load_class(void *context, fem_hash key, solver_class *class) {
     if (status == FEM_OK)
         status = scene_class_read(&class->basis, &class->polynomial, &class->mesh,
                                   class->kind == SOLVER_FORCES_POLYNOMIAL, key, path);
-    if (status == FEM_BAD_INPUT) note(c, "it is computed again");
+    if (status == FEM_BAD_INPUT) note(c, "it is computed again", true);
     if (status != FEM_OK) {
         modes_basis_destroy(&class->basis);
         cubature_polynomial_destroy(&class->polynomial);
@@ -47,17 +49,19 @@ static void save_class(void *context, fem_hash key, const solver_class *class) {
     char          *path = NULL;
     fem_status     status = scene_cache_path(&path, c->s->cache, c->s->parts[c->s->object].name, key);
     if (status == FEM_OK) status = scene_class_write(&class->basis, &class->polynomial, key, path);
-    if (status != FEM_OK) note(c, "the class is not kept");
+    if (status != FEM_OK) note(c, "the class is not kept", false);
     fem_free(path);
 }
 
-fem_status scene_assemble(solver_assembly **assembly, const scene *s, const fem_progress *progress, char **notes) {
+fem_status scene_assemble(solver_assembly **assembly, const scene *s, const fem_progress *progress, char **notes,
+                          bool *kept) {
     const scene_part  *part = &s->parts[s->object];
-    cache_context      context = {.s = s, .notes = notes, .lock = PTHREAD_MUTEX_INITIALIZER};
+    cache_context      context = {.s = s, .notes = notes, .kept = true, .lock = PTHREAD_MUTEX_INITIALIZER};
     solver_class_store store = {.load = load_class, .save = save_class, .context = &context};
     fem_status         status =
         solver_assembly_create(assembly, &part->mesh, &s->tree.domains, part->fixed.count, part->fixed.items,
                                &s->tree.assembly, s->cache ? &store : NULL, progress);
+    if (kept) *kept = context.kept;
     if (status != FEM_OK && status != FEM_STOPPED) fem_fail_prefix(status, "%s: part \"%s\": ", s->path, part->name);
     return status;
 }
@@ -386,7 +390,7 @@ fem_status scene_motion_tree(scene_motion **motion, const scene *s, const fem_bo
     m->base = (scene_motion){.step = step, .show = show, .energies = energies, .report = report, .destroy = destroy};
     for (int i = 0; i < s->action_count; i++)
         if (s->actions[i].kind == SCENE_MOVE) m->drive = &s->actions[i].move;
-    FEM_TRY(scene_assemble(&m->assembly, s, progress, notes));
+    FEM_TRY(scene_assemble(&m->assembly, s, progress, notes, NULL));
     FEM_TRY(solver_assembly_set_seams(m->assembly, s->seams));
     m->u = fem_calloc(3 * (size_t)m->mesh->vertex_count, sizeof *m->u);
     m->v = fem_calloc(3 * (size_t)m->mesh->vertex_count, sizeof *m->v);

@@ -229,7 +229,7 @@ fem_status scene_precompute(const scene *s, const fem_progress *progress, scene_
         return fem_fail(FEM_BAD_INPUT, "%s: there is nothing to precompute: %s", s->path,
                         s->cache ? "its solver.method is not \"reduced\"" : "there is no cache to keep it in");
     if (s->tree.domains.count > 0) {
-        FEM_TRY(scene_assemble(&assembly, s, progress, &sim.notes));
+        FEM_TRY(scene_assemble(&assembly, s, progress, &sim.notes, &result->kept));
         scene_report_assembly(assembly, result);
     } else {
         FEM_TRY(make_body(&sim));
@@ -237,6 +237,7 @@ fem_status scene_precompute(const scene *s, const fem_progress *progress, scene_
             scene_class_create(&class, &s->parts[s->object], sim.body, s->solver.mass, s->cache, progress, &sim.notes));
         result->modes = class->basis.r;
         result->cached = class->cached;
+        result->kept = class->kept;
         result->seconds_modes = class->seconds_modes;
         result->seconds_forces = class->seconds_forces;
     }

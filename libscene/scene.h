@@ -189,6 +189,7 @@ typedef struct scene_result {
     solver_tree_report    tree;
     int                   modes;
     bool                  cached;                        // the class was read from the cache
+    bool                  kept;                          // of a precomputation: all is in the cache now
     double                seconds_modes, seconds_forces; // to make the class
     solver_step_report    step;
     solver_contact_report contact;
@@ -207,7 +208,7 @@ fem_status scene_run(const scene *s, const char *folder, int frames, const fem_p
                      scene_result *result);
 
 // Makes the class of the part that is simulated, as a run would, so that the run finds it in the cache. FEM_BAD_INPUT
-// for scenes that are not reduced or have no cache. The result has modes, cached, seconds and notes.
+// for scenes that are not reduced or have no cache. The result has modes, cached, kept, seconds and notes.
 fem_status scene_precompute(const scene *s, const fem_progress *progress, scene_result *result);
 
 // Small vibrations of a scene's body about rest: of the full mesh, of its modes, or of its coupled domains with their

@@ -3,6 +3,7 @@
 #include "tests/support.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -131,6 +132,30 @@ static void write_bytes(const char *path, const char *bytes, size_t size) {
     fclose(file);
 }
 
+// what a killed writer leaves is removed by the next one, when it is old enough to be nobody's
+static void test_leftovers(void **state) {
+    (void)state;
+    char                  path[1024], old[1100], fresh[1100], foreign[1100];
+    int                   classes, others, before;
+    const struct timespec long_ago[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+    assert_int_equal(limber("precompute", ""), 0);
+    list_cache(&classes, &before, path); // other tests leave some, too
+    assert_int_equal(classes, 1);
+    snprintf(old, sizeof old, "%s.1-0.part", path);
+    snprintf(fresh, sizeof fresh, "%s.1-1.part", path);
+    snprintf(foreign, sizeof foreign, "%s/notes.part", cache);
+    const char *const files[] = {old, fresh, foreign};
+    for (int i = 0; i < 3; i++) {
+        write_bytes(files[i], "half", 4);
+        if (i != 1) assert_int_equal(utimensat(AT_FDCWD, files[i], long_ago, 0), 0);
+    }
+    unlink(path);
+    assert_int_equal(limber("precompute", ""), 0);
+    list_cache(&classes, &others, path);
+    assert_true(classes == 1 && others == before + 2);
+    assert_int_equal(access(old, F_OK), -1);
+}
+
 // what stands under the class's name and is not it: said, computed again, put right, and the same result
 static void test_strange_files(void **state) {
     (void)state;
@@ -177,6 +202,8 @@ static void test_strange_files(void **state) {
     assert_says("the class is not kept");
     read_probes(found, sizeof found);
     assert_string_equal(found, expected);
+    assert_int_equal(limber("precompute", ""), 1); // which is what it was asked to do
+    assert_says("the class is not kept");
     rmdir(path);
     fem_store_destroy(&store);
     fem_free(bytes);
@@ -243,6 +270,7 @@ int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_killed, setup), cmocka_unit_test_setup(test_strange_files, setup),
-        cmocka_unit_test_setup(test_divergence, setup), cmocka_unit_test_setup(test_refusals, setup)};
+        cmocka_unit_test_setup(test_divergence, setup), cmocka_unit_test_setup(test_refusals, setup),
+        cmocka_unit_test_setup(test_leftovers, setup)};
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
