@@ -112,5 +112,6 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 4; i++)
         for (int count = 10; count <= (getenv("LIMBER_LONG") ? 40 : 10); count *= 2)
             shared(data, names[i], count, 20, DOMAIN_FEET_MERGE, true);
+    if (getenv("LIMBER_LONG")) shared(data, "dragon_100k", 20, 20, DOMAIN_FEET_SPRINGS, true);
     return 0;
 }

@@ -229,7 +229,7 @@ void tree_add_springs(solver_tree *tree, const tree_evaluation *at, const tree_w
         strain(tree, &spring->s, at->q, at->dq, d, rate);
         for (int i = 0; i < 3; i++) {
             double force = -stiffness * d[i] - damping * rate[i];
-            if (before > 0) force += before * spring->acceleration[i];
+            if (before != 0) force += before * spring->acceleration[i];
             if (e > 0)
                 spring->target[i] = force / e;
             else

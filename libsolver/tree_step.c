@@ -1,13 +1,16 @@
 // Time steps of the tree.
 //
 // Implicit midpoint (theta = 1/2), linearised about the best guess of the middle, twice by default:
-//     q_start = q + theta h dq,  dq_start = dq;  first guess q_m = q_start, dq_m = dq, w_m = w
-//     pass: f_q = load - f(q_m) - K (q_start - q_m) - D dq,  H = Mqq + theta h D + theta^2 h^2 K  ->  ddq, a, al
-//     q_m = q_start + theta^2 h^2 ddq,  dq_m = dq + theta h ddq,  w_m = w + theta h al,  Q_m = Q exp([theta h w_m])
+//     q_start = q + theta h dq,  dq_start = dq;  first guess q_m = q + theta h (dq_m of the step before), dq_m = dq,
+//     w_m = w pass: f_q = load - f(q_m) - K (q_start - q_m) - D dq,  H = Mqq + theta h D + theta^2 h^2 K  ->  ddq, a,
+//     al q_m = q_start + theta^2 h^2 ddq,  dq_m = dq + theta h ddq,  w_m = w + theta h al,  Q_m = Q exp([theta h w_m])
 //     at last q += h dq_m,  dq += h ddq,  Q = Q exp([h w_m]),  w += h al,  p += h (v + theta h a),  v += h a
 // K has the weight theta^2 h^2 because q_m - q_start = theta^2 h^2 ddq. It is second order, keeps the energy of
 // undamped trees, and bears stiff modes that are excited. One pass is second order too when dq_m and w_m are
 // extrapolated with the accelerations of the step before. Theta above 1/2 damps.
+// The guess q_m = q_start would be as good for slow modes, but the speed of a stiff mode that turns by several radians
+// in a step says nothing about where it goes: the cubic forces there are enormous, two passes end anywhere, and a plant
+// in gusts with steps of 1/30 s blew up. dq_m = dq - (1 - theta) h ddq is what the mode really moved by.
 //
 // Newmark (P1), with two passes: q_start = q + h dq + h^2 (1/2 - beta) ddq, dq_start = dq + h (1 - gamma) ddq,
 // H = Mqq + gamma h D + beta h^2 K, first guess q + h dq + h^2/2 ddq, all at the end of the step.
@@ -59,20 +62,17 @@ static void free_root_trial(tree_root *root, const step_weights *w, double h, co
     turned(s->Q, root->turn, root->trial.Q);
 }
 
-static void start_root(tree_root *root, const solver_tree *tree, const step_weights *w, double time) {
+// old: weights of the accelerations of the step before in the first guess
+static void start_root(tree_root *root, const solver_tree *tree, const step_weights *w, const tree_weights *old,
+                       double time) {
     double h = tree->options.time_step;
     if (root->kind == SOLVER_ROOT_DRIVEN) {
         if (root->drive) root->drive(root->context, time, &root->trial);
     } else if (root->kind == SOLVER_ROOT_FIXED) {
         root->trial = root->state;
         for (int i = 0; i < 3; i++) root->trial.a[i] = root->trial.al[i] = 0;
-    } else if (tree->options.integrator == SOLVER_TREE_NEWMARK) { // as if the acceleration went on
-        free_root_trial(root, w, h, root->state.a, root->state.al, w->position, w->velocity);
     } else {
-        const double none[3] = {0};
-        bool         extrapolate = tree->options.passes == 1 && tree->accelerations_known;
-        free_root_trial(root, w, h, extrapolate ? root->state.a : none, extrapolate ? root->state.al : none, 0,
-                        w->velocity);
+        free_root_trial(root, w, h, root->state.a, root->state.al, old->position, old->velocity);
     }
 }
 
@@ -158,17 +158,25 @@ fem_status tree_accelerations(solver_tree *tree) {
 
 // The first guess; gives the weights with which the accelerations of the step before are in it.
 static tree_weights start_trial(solver_tree *tree, const step_weights *w) {
-    double h = tree->options.time_step, ahead = w->at * h;
-    bool   newmark = tree->options.integrator == SOLVER_TREE_NEWMARK;
-    bool   extrapolate = newmark || (tree->options.passes == 1 && tree->accelerations_known);
+    double       h = tree->options.time_step, ahead = w->at * h;
+    tree_weights old = {0};
+    bool         at_state = false;                         // the first step knows no accelerations
+    if (tree->options.integrator == SOLVER_TREE_NEWMARK) { // as if they went on
+        old = (tree_weights){w->position, w->velocity};
+    } else if (tree->accelerations_known) {
+        old.position = -ahead * (h - ahead);
+        if (tree->options.passes == 1) old.velocity = w->velocity;
+    } else {
+        at_state = tree->options.passes > 1 && tree->spring_count == 0;
+    }
     for (int i = 0; i < tree->dofs; i++) {
         tree->q_start[i] = tree->q[i] + ahead * tree->dq[i] + w->old_position * tree->ddq[i];
         tree->dq_start[i] = tree->dq[i] + w->old_velocity * tree->ddq[i];
-        tree->q_trial[i] = tree->q_start[i] + (newmark ? w->position * tree->ddq[i] : 0);
-        tree->dq_trial[i] = tree->dq_start[i] + (extrapolate ? w->velocity * tree->ddq[i] : 0);
+        tree->q_trial[i] = at_state ? tree->q[i] : tree->q_start[i] + old.position * tree->ddq[i];
+        tree->dq_trial[i] = tree->dq_start[i] + old.velocity * tree->ddq[i];
     }
-    for (int k = 0; k < tree->root_count; k++) start_root(&tree->roots[k], tree, w, tree->time + ahead);
-    return (tree_weights){newmark ? w->position : 0, extrapolate ? w->velocity : 0};
+    for (int k = 0; k < tree->root_count; k++) start_root(&tree->roots[k], tree, w, &old, tree->time + ahead);
+    return old;
 }
 
 static void update_trial(solver_tree *tree, const step_weights *w) {
