@@ -24,12 +24,12 @@ static fem_hash hash_vertices(fem_hash hash, const scene_vertices *on) {
 }
 
 fem_status scene_checkpoint_key(const scene *s, fem_hash *key) {
-    const scene_part   *part = &s->parts[s->object];
-    const domain_tree  *domains = &s->tree.domains;
-    const fem_surface  *surface = &s->surface;
-    fem_hash            hash = s->hash, mesh = fem_mesh_hash(&part->mesh);
-    char               *basis = NULL;
-    size_t              size = 0;
+    const scene_part  *part = &s->parts[s->object];
+    const domain_tree *domains = &s->tree.domains;
+    const fem_surface *surface = &s->surface;
+    fem_hash           hash = s->hash, mesh = fem_mesh_hash(&part->mesh);
+    char              *basis = NULL;
+    size_t             size = 0;
     hash = fem_hash_add(hash, &mesh, sizeof mesh);
     hash = fem_hash_add(hash, part->mesh.region, (size_t)part->mesh.element_count * sizeof *part->mesh.region);
     hash = hash_vertices(hash, &part->fixed);

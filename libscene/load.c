@@ -409,11 +409,11 @@ static fem_status read_surface(scene_reader *reader, const raw_output *raw, cons
     const cJSON *node = cJSON_GetObjectItemCaseSensitive(section, "surface");
     char        *path = NULL;
     size_t       length = reader_enter(reader, "output.surface");
-    if (!s->write_obj)
-        return reader_fail(reader, node, "is not written, expected \"formats\" with \"obj\" among them");
+    if (!s->write_obj) return reader_fail(reader, node, "is not written, expected \"formats\" with \"obj\" among them");
     FEM_TRY(scene_relative_path(&path, reader, raw->surface));
     FEM_TRY(reader_prefix(reader, node, fem_surface_read(&s->surface, path)));
-    for (size_t i = 0; i < 3 * (size_t)s->surface.vertex_count; i++) s->surface.vertices[i] *= s->parts[s->object].scale;
+    for (size_t i = 0; i < 3 * (size_t)s->surface.vertex_count; i++)
+        s->surface.vertices[i] *= s->parts[s->object].scale;
     reader_leave(reader, length);
 done:
     fem_free(path);

@@ -109,7 +109,8 @@ static fem_status embed_surface(scene_record *r, char **notes) {
     }
     if (surface != &r->skin && r->embedding.outside > 0) {
         char text[200];
-        snprintf(text, sizeof text, "%d of the %d vertices of output.surface lie outside the mesh and follow it from there",
+        snprintf(text, sizeof text,
+                 "%d of the %d vertices of output.surface lie outside the mesh and follow it from there",
                  r->embedding.outside, surface->vertex_count);
         FEM_TRY(scene_add_note(notes, text));
     }

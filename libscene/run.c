@@ -19,8 +19,8 @@ typedef struct simulation {
     int                 steps;
     fem_hash            key; // of the checkpoints
     char               *checkpoint_path;
-    double             *state; // of the motion, to be written
-    scene_checkpoint    from;  // frames 0: the run begins at time 0
+    double             *state;    // of the motion, to be written
+    scene_checkpoint    from;     // frames 0: the run begins at time 0
     double              diagonal; // of the bounding box
     char               *notes;
 } simulation;
@@ -157,8 +157,7 @@ static fem_status open_checkpoint(simulation *sim, const char *folder, int frame
     fem_status   status = FEM_OK;
     const scene *s = sim->s;
     if (s->checkpoint <= 0 && !s->resume) return FEM_OK;
-    if (s->method == SCENE_STATIC)
-        return fem_fail(FEM_BAD_INPUT, "%s: a static scene has no checkpoints", s->path);
+    if (s->method == SCENE_STATIC) return fem_fail(FEM_BAD_INPUT, "%s: a static scene has no checkpoints", s->path);
     FEM_TRY(scene_checkpoint_key(s, &sim->key));
     sim->checkpoint_path = scene_checkpoint_path(s, folder);
     if (!sim->checkpoint_path) {

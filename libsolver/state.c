@@ -1,5 +1,5 @@
-// The complete states of the solvers as numbers, for checkpoints. Each state is listed once, in its `transfer`; counting
-// it, saving it and restoring it all go by that list. Numbers that are refused leave the solver as it was.
+// The complete states of the solvers as numbers, for checkpoints. Each state is listed once, in its `transfer`;
+// counting it, saving it and restoring it all go by that list. Numbers that are refused leave the solver as it was.
 #include "libsolver/reduced_internal.h"
 #include "libsolver/tree_internal.h"
 
