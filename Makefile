@@ -133,7 +133,7 @@ asan:
 
 # Each reader with bytes that libFuzzer invents, for FUZZ_SECONDS; needs clang.
 FUZZ_SECONDS ?= 60
-FUZZ_TARGETS ?= veg vegb node vtu vtk msh mesh meshb inp obj stl ply fill bou npy mtx veg.gz json store basis glb
+FUZZ_TARGETS ?= veg vegb node vtu vtk msh mesh meshb inp obj stl ply fill bou npy mtx veg.gz json store basis checkpoint glb
 FUZZ_PROGRAMS := $(FUZZ_TARGETS:%=$(BUILD)/%)
 $(FUZZ_PROGRAMS:$(BUILD)/%=$(BUILD)/fuzz-%.o): $(BUILD)/fuzz-%.o: tests/fuzz/fuzz.c $(FLAGS_FILE)
 	$(SAY) CC '$< (.$*)'

@@ -88,11 +88,16 @@ static void print_text(FILE *out, const scene *s, const scene_result *r, const c
 static int run(int argc, char **argv) {
     const char      *folder = NULL, *cache = NULL;
     int              frames = 0, threads = 0, exit_code = APP_DONE;
-    bool             quiet = false, json = false, no_cache = false;
+    int              checkpoint = 0;
+    bool             quiet = false, json = false, no_cache = false, resume = false;
     app_list         overrides = {0};
     const app_option options[] = {
         {"--output", "-o", APP_TEXT, &folder, 0, 0, "DIR", "folder for the results; default: out/SCENE"},
         {"--frames", "-n", APP_INT, &frames, 1, 1000000, "N", "number of frames; default: the scene's own"},
+        {"--checkpoint", NULL, APP_INT, &checkpoint, 1, 1000000, "N",
+         "keep the state every N frames and at the end, in DIR/SCENE.checkpoint"},
+        {"--resume", NULL, APP_FLAG, &resume, 0, 0, NULL,
+         "go on from that file; the results are those of a run that never stopped"},
         {"--threads", NULL, APP_INT, &threads, 0, 256, "N", "default: one per core"},
         {"--cache", NULL, APP_TEXT, &cache, 0, 0, "DIR",
          "where reduced models are kept; default: $LIMBER_CACHE or ~/.cache/limber"},
@@ -117,6 +122,12 @@ static int run(int argc, char **argv) {
         exit_code = app_usage_error(&command_run, "--frames has no meaning for a static scene, which has one");
         goto done;
     }
+    if ((checkpoint > 0 || resume) && s->method == SCENE_STATIC) {
+        exit_code = app_usage_error(&command_run, "--checkpoint and --resume have no meaning for a static scene");
+        goto done;
+    }
+    s->checkpoint = checkpoint;
+    s->resume = resume;
     loaded = true;
     if (!quiet) app_note_remarks(&s->remarks);
     if (!no_cache) FEM_TRY(scene_set_cache(s, app_cache_folder(cache, usual_cache, sizeof usual_cache)));

@@ -524,6 +524,17 @@ done:
     return status;
 }
 
+// What was read, without what changes nothing of the motion.
+static fem_status hash_text(cJSON *root, fem_hash *hash) {
+    cJSON_DeleteItemFromObjectCaseSensitive(root, "title");
+    cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(root, "output"), "frames");
+    char *text = cJSON_PrintUnformatted(root);
+    if (!text) return fem_fail(FEM_NO_MEMORY, "no memory for a scene");
+    *hash = fem_hash_add((fem_hash){0}, text, strlen(text));
+    cJSON_free(text);
+    return FEM_OK;
+}
+
 fem_status scene_load(scene **loaded, const char *path, int override_count, const char *const *overrides) {
     fem_status   status = FEM_OK;
     scene_reader reader = {.file = path, .overrides = overrides};
@@ -543,6 +554,7 @@ fem_status scene_load(scene **loaded, const char *path, int override_count, cons
     }
     for (int i = 0; i < override_count; i++) FEM_TRY(apply_override(root, overrides[i], i));
     FEM_TRY(read_tree(&reader, root, s));
+    FEM_TRY(hash_text(root, &s->hash));
     *loaded = s;
     s = NULL;
 done:

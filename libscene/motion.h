@@ -15,6 +15,10 @@ struct scene_motion {
     void (*energies)(const scene_motion *motion, solver_energies *energies); // with the loads of the present time
     void (*report)(const scene_motion *motion, scene_result *result);
     void (*destroy)(scene_motion *motion);
+    // the complete state as numbers, and a motion that has just been made brought there, where it was after `steps`
+    size_t (*state_size)(const scene_motion *motion);
+    void (*save)(const scene_motion *motion, double *numbers);
+    fem_status (*restore)(scene_motion *motion, int steps, const double *numbers);
 };
 
 // The body must outlive the motion. `fixed`: 3 per vertex.

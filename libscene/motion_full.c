@@ -54,6 +54,21 @@ static void report(const scene_motion *motion, scene_result *result) {
     result->solver = solver_full_report(((const full_motion *)motion)->solver);
 }
 
+static size_t state_size(const scene_motion *motion) {
+    return solver_full_state_size(((const full_motion *)motion)->solver);
+}
+
+static void save(const scene_motion *motion, double *numbers) {
+    solver_full_save_state(((const full_motion *)motion)->solver, numbers);
+}
+
+static fem_status restore(scene_motion *motion, int steps, const double *numbers) {
+    full_motion *m = (full_motion *)motion;
+    fem_status   status = solver_full_restore_state(m->solver, numbers);
+    if (status == FEM_OK) apply_loads(m, steps * m->s->solver.time_step);
+    return status;
+}
+
 // v = velocity + spin x (X - centre of mass)
 static fem_status start_moving(full_motion *m, const fem_body *body) {
     const scene    *s = m->s;
@@ -92,7 +107,10 @@ fem_status scene_motion_full(scene_motion **motion, const scene *s, const fem_bo
                              .show = show,
                              .energies = energies,
                              .report = report,
-                             .destroy = destroy};
+                             .destroy = destroy,
+                             .state_size = state_size,
+                             .save = save,
+                             .restore = restore};
     FEM_TRY(scene_forces_create(&m->forces, s, body));
     FEM_TRY(solver_full_create(&m->solver, body, fixed, &s->solver));
     if (vec3_norm(s->velocity) > 0 || vec3_norm(s->spin) > 0) FEM_TRY(start_moving(m, body));

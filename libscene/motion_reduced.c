@@ -207,6 +207,38 @@ done:
     return status;
 }
 
+// ---- checkpoints ---------------------------------------------------------------------------------------------------
+
+static size_t state_size(const scene_motion *motion) {
+    const reduced_motion *m = (const reduced_motion *)motion;
+    return m->held ? solver_reduced_state_size(m->held) : solver_free_state_size(m->free);
+}
+
+static void save(const scene_motion *motion, double *numbers) {
+    const reduced_motion *m = (const reduced_motion *)motion;
+    if (m->held)
+        solver_reduced_save_state(m->held, numbers);
+    else
+        solver_free_save_state(m->free, numbers);
+}
+
+// Changes of materials are made once more in their order, which decides what is left of each.
+static fem_status restore(scene_motion *motion, int steps, const double *numbers) {
+    fem_status      status = FEM_OK;
+    reduced_motion *m = (reduced_motion *)motion;
+    double          h = m->s->solver.time_step;
+    for (int k = 1; k <= steps; k++) FEM_TRY(change_materials(m, k * h));
+    if (m->held) {
+        load_held(m, steps * h);
+        FEM_TRY(solver_reduced_restore_state(m->held, numbers));
+    } else {
+        FEM_TRY(solver_free_restore_state(m->free, numbers));
+    }
+    motion->time = steps * h;
+done:
+    return status;
+}
+
 // ---- making --------------------------------------------------------------------------------------------------------
 
 static fem_status allocate(reduced_motion *m) {
@@ -314,7 +346,14 @@ fem_status scene_motion_reduced(scene_motion **motion, const scene *s, const fem
     if (!m) return fem_fail(FEM_NO_MEMORY, "no memory for a run");
     m->s = s;
     m->mesh = &part->mesh;
-    m->base = (scene_motion){.step = step, .show = show, .energies = energies, .report = report, .destroy = destroy};
+    m->base = (scene_motion){.step = step,
+                             .show = show,
+                             .energies = energies,
+                             .report = report,
+                             .destroy = destroy,
+                             .state_size = state_size,
+                             .save = save,
+                             .restore = restore};
     FEM_TRY(scene_class_create(&m->class, part, body, s->solver.mass, s->cache, progress, notes));
     FEM_TRY(allocate(m));
     bool changes = false;

@@ -256,6 +256,28 @@ done:
     return status;
 }
 
+// ---- checkpoints ---------------------------------------------------------------------------------------------------
+
+static size_t state_size(const scene_motion *motion) {
+    return solver_tree_state_size(((const tree_motion *)motion)->tree);
+}
+
+static void save(const scene_motion *motion, double *numbers) {
+    solver_tree_save_state(((const tree_motion *)motion)->tree, numbers);
+}
+
+static fem_status restore(scene_motion *motion, int steps, const double *numbers) {
+    fem_status   status = FEM_OK;
+    tree_motion *m = (tree_motion *)motion;
+    double       h = m->s->tree.options.time_step;
+    for (int k = 0; k < steps; k++) FEM_TRY(change_stiffness(m, (k + 1) * h - h)); // as the steps did, in their order
+    if (steps > 0) FEM_TRY(apply_loads(m, steps * h - h / 2));
+    FEM_TRY(solver_tree_restore_state(m->tree, numbers));
+    motion->time = steps * h;
+done:
+    return status;
+}
+
 // ---- creation ------------------------------------------------------------------------------------------------------
 
 static fem_status make_loads(tree_motion *m, const fem_body *body) {
@@ -387,7 +409,14 @@ fem_status scene_motion_tree(scene_motion **motion, const scene *s, const fem_bo
     if (!m) return fem_fail(FEM_NO_MEMORY, "no memory for a run");
     m->s = s;
     m->mesh = &s->parts[s->object].mesh;
-    m->base = (scene_motion){.step = step, .show = show, .energies = energies, .report = report, .destroy = destroy};
+    m->base = (scene_motion){.step = step,
+                             .show = show,
+                             .energies = energies,
+                             .report = report,
+                             .destroy = destroy,
+                             .state_size = state_size,
+                             .save = save,
+                             .restore = restore};
     for (int i = 0; i < s->action_count; i++)
         if (s->actions[i].kind == SCENE_MOVE) m->drive = &s->actions[i].move;
     FEM_TRY(scene_assemble(&m->assembly, s, progress, notes, NULL));

@@ -73,12 +73,12 @@ static void frame_name(const scene_record *r, int frame, const char *ending, cha
 }
 
 // FOLDER/NAME_00012.ENDING, allocated
-static fem_status frame_path(const scene_record *r, const char *ending, char **path) {
+static fem_status frame_path(const scene_record *r, int frame, const char *ending, char **path) {
     char *name = fem_alloc(frame_name_size(r), 1);
-    if (name) frame_name(r, r->frames, ending, name);
+    if (name) frame_name(r, frame, ending, name);
     *path = name ? join(r->folder, name) : NULL;
     fem_free(name);
-    return *path ? FEM_OK : fem_fail(FEM_NO_MEMORY, "no memory for the frame %d", r->frames);
+    return *path ? FEM_OK : fem_fail(FEM_NO_MEMORY, "no memory for the frame %d", frame);
 }
 
 void scene_record_destroy(scene_record *record) {
@@ -125,37 +125,81 @@ static fem_status write_surface(const scene_record *r, const double *u) {
     fem_embedding_apply(&r->embedding, u, r->moved);
     for (size_t i = 0; i < 3 * (size_t)shown.vertex_count; i++) r->moved[i] += shown.vertices[i];
     shown.vertices = r->moved;
-    FEM_TRY(frame_path(r, "obj", &path));
+    FEM_TRY(frame_path(r, r->frames, "obj", &path));
     FEM_TRY(fem_surface_write(&shown, path));
 done:
     fem_free(path);
     return status;
 }
 
-fem_status scene_record_create(scene_record **record, const scene *s, const char *folder, char **notes) {
+static fem_status check_frame(const scene_record *r, int frame, const char *ending) {
+    char      *path = NULL;
+    fem_status status = frame_path(r, frame, ending, &path);
+    if (status == FEM_OK && access(path, R_OK) != 0)
+        status = fem_fail(FEM_BAD_INPUT, "%s: the frame is missing (%s), expected the first %d of them to resume", path,
+                          strerror(errno), r->frames);
+    fem_free(path);
+    return status;
+}
+
+static fem_status take_checkpoint(scene_record *r, const scene_checkpoint *c) {
+    fem_status status = FEM_OK;
+    FEM_TRY(fem_grow((void **)&r->times, &r->times_room, (size_t)c->frames, sizeof *r->times));
+    FEM_TRY(fem_grow((void **)&r->values, &r->values_room, c->rows * c->row_width, sizeof *r->values));
+    memcpy(r->times, c->times, (size_t)c->frames * sizeof *r->times);
+    memcpy(r->values, c->values, c->rows * c->row_width * sizeof *r->values);
+    r->frames = c->frames;
+    r->rows = c->rows;
+    for (int i = 0; i < r->frames; i++) {
+        if (r->s->write_vtu) FEM_TRY(check_frame(r, i, "vtu"));
+        if (r->s->write_obj) FEM_TRY(check_frame(r, i, "obj"));
+    }
+done:
+    return status;
+}
+
+void scene_record_describe(const scene_record *r, scene_checkpoint *checkpoint) {
+    checkpoint->frames = r->frames;
+    checkpoint->rows = r->rows;
+    checkpoint->row_width = r->row_width;
+    checkpoint->times = r->times;
+    checkpoint->values = r->values;
+}
+
+// An earlier run's file that this one replaces.
+static fem_status remove_old(const char *path) {
+    if (unlink(path) == 0 || errno == ENOENT) return FEM_OK;
+    return fem_fail(FEM_IO, "%s: cannot replace it: %s", path, strerror(errno));
+}
+
+fem_status scene_record_create(scene_record **record, const scene *s, const char *folder,
+                               const scene_checkpoint *checkpoint, char **notes) {
     fem_status    status = FEM_OK;
-    char         *pvd = NULL;
+    char         *pvd = NULL, *old = NULL;
     scene_record *r = fem_calloc(1, sizeof *r);
     if (!r) return fem_fail(FEM_NO_MEMORY, "no memory for the results");
     r->s = s;
-    r->row_width = 4 + 3 * (size_t)s->probe_count;
+    r->row_width = scene_row_width(s);
     r->synced = fem_seconds();
     r->folder = fem_copy_string(folder);
     pvd = r->folder ? pvd_path(r) : NULL;
-    if (!pvd) {
+    old = scene_checkpoint_path(s, folder);
+    if (!pvd || !old) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for the results");
         goto done;
     }
     if (s->write_obj) FEM_TRY(embed_surface(r, notes));
     FEM_TRY(make_folder(folder));
-    if (unlink(pvd) != 0 && errno != ENOENT) {
-        status = fem_fail(FEM_IO, "%s: cannot replace it: %s", pvd, strerror(errno));
-        goto done;
-    }
+    if (checkpoint)
+        FEM_TRY(take_checkpoint(r, checkpoint));
+    else
+        FEM_TRY(remove_old(old));
+    FEM_TRY(remove_old(pvd));
     *record = r;
     r = NULL;
 done:
     fem_free(pvd);
+    fem_free(old);
     scene_record_destroy(r);
     return status;
 }
@@ -168,7 +212,7 @@ fem_status scene_record_frame(scene_record *r, double time, const double *u, con
     char      *path = NULL;
     FEM_TRY(fem_grow((void **)&r->times, &r->times_room, (size_t)r->frames + 1, sizeof *r->times));
     if (r->s->write_vtu) {
-        FEM_TRY(frame_path(r, "vtu", &path));
+        FEM_TRY(frame_path(r, r->frames, "vtu", &path));
         FEM_TRY(fem_mesh_write_vtu(&r->s->parts[r->s->object].mesh, path, u, 2, fields));
     }
     if (r->s->write_obj) FEM_TRY(write_surface(r, u));

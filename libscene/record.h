@@ -3,12 +3,17 @@
 #ifndef LIMBER_SCENE_RECORD_H
 #define LIMBER_SCENE_RECORD_H
 
-#include "libscene/scene.h"
+#include "libscene/checkpoint.h"
 
 typedef struct scene_record scene_record;
 
 // Makes the folder and removes the .pvd of an earlier run. What the user should know is added to *notes (class.h).
-fem_status scene_record_create(scene_record **record, const scene *s, const char *folder, char **notes);
+// From a checkpoint (may be NULL): begins with its frames, which must still be in the folder, and its rows; otherwise a
+// checkpoint of an earlier run is removed too.
+fem_status scene_record_create(scene_record **record, const scene *s, const char *folder,
+                               const scene_checkpoint *checkpoint, char **notes);
+// Frames, times and rows so far, into the checkpoint; they stay the record's.
+void scene_record_describe(const scene_record *record, scene_checkpoint *checkpoint);
 // Writes the state as the next frame.
 fem_status scene_record_frame(scene_record *record, double time, const double *u, const double *v);
 // Adds a row to the CSV files.

@@ -17,6 +17,10 @@ typedef struct simulation {
     scene_record       *record;
     const fem_progress *progress;
     int                 steps;
+    fem_hash            key; // of the checkpoints
+    char               *checkpoint_path;
+    double             *state;    // of the motion, to be written
+    scene_checkpoint    from;     // frames 0: the run begins at time 0
     double              diagonal; // of the bounding box
     char               *notes;
 } simulation;
@@ -25,6 +29,9 @@ static void simulation_destroy(simulation *sim) {
     scene_record_destroy(sim->record);
     if (sim->motion) sim->motion->destroy(sim->motion);
     fem_body_destroy(sim->body);
+    scene_checkpoint_destroy(&sim->from);
+    fem_free(sim->checkpoint_path);
+    fem_free(sim->state);
     fem_free(sim->fixed);
     fem_free(sim->notes);
 }
@@ -143,13 +150,61 @@ static fem_status step(simulation *sim, bool shown) {
     return status;
 }
 
+// ---- checkpoints -----------------------------------------------------------------------------------------------
+
+// Before anything is made: a checkpoint that will not do is refused at once.
+static fem_status open_checkpoint(simulation *sim, const char *folder, int frames) {
+    fem_status   status = FEM_OK;
+    const scene *s = sim->s;
+    if (s->checkpoint <= 0 && !s->resume) return FEM_OK;
+    if (s->method == SCENE_STATIC) return fem_fail(FEM_BAD_INPUT, "%s: a static scene has no checkpoints", s->path);
+    FEM_TRY(scene_checkpoint_key(s, &sim->key));
+    sim->checkpoint_path = scene_checkpoint_path(s, folder);
+    if (!sim->checkpoint_path) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for a path");
+        goto done;
+    }
+    if (!s->resume) goto done;
+    FEM_TRY(scene_checkpoint_read(&sim->from, s, sim->checkpoint_path, sim->key));
+    if (sim->from.frames > frames)
+        status = fem_fail(FEM_BAD_INPUT, "%s: is at frame %d, but %d frames were asked for; run from the start",
+                          sim->checkpoint_path, sim->from.frames, frames);
+done:
+    return status;
+}
+
+static fem_status restore(simulation *sim) {
+    size_t size = sim->motion->state_size(sim->motion);
+    if (sim->from.state_size != size)
+        return fem_fail(FEM_BAD_INPUT, "%s: its state has %zu numbers, expected %zu", sim->checkpoint_path,
+                        sim->from.state_size, size);
+    fem_status status = sim->motion->restore(sim->motion, sim->from.steps, sim->from.state);
+    if (status != FEM_OK) return fem_fail_prefix(status, "%s: ", sim->checkpoint_path);
+    sim->steps = sim->from.steps;
+    return FEM_OK;
+}
+
+static fem_status keep_checkpoint(simulation *sim) {
+    scene_checkpoint c = {.steps = sim->steps, .state_size = sim->motion->state_size(sim->motion)};
+    if (!sim->state) sim->state = fem_alloc(c.state_size, sizeof *sim->state);
+    if (!sim->state) return fem_fail(FEM_NO_MEMORY, "no memory for a checkpoint of %zu numbers", c.state_size);
+    scene_record_describe(sim->record, &c);
+    sim->motion->save(sim->motion, sim->state);
+    c.state = sim->state;
+    return scene_checkpoint_write(&c, sim->checkpoint_path, sim->key);
+}
+
+// ---- the loop --------------------------------------------------------------------------------------------------
+
 static fem_status run_dynamic(simulation *sim, int frames) {
     fem_status status = FEM_OK;
-    int        substeps = sim->s->steps_per_frame;
+    int        substeps = sim->s->steps_per_frame, every = sim->s->checkpoint;
     sim->motion->show(sim->motion);
-    FEM_TRY(keep_row(sim));
-    FEM_TRY(keep_frame(sim));
-    for (int frame = 1; frame < frames; frame++) {
+    if (sim->from.frames == 0) {
+        FEM_TRY(keep_row(sim));
+        FEM_TRY(keep_frame(sim));
+    }
+    for (int frame = scene_record_frames(sim->record); frame < frames; frame++) {
         for (int k = 0; k < substeps; k++) {
             bool row = sim->s->sample_steps || k == substeps - 1;
             FEM_TRY(
@@ -158,6 +213,7 @@ static fem_status run_dynamic(simulation *sim, int frames) {
             if (row) FEM_TRY(keep_row(sim));
         }
         FEM_TRY(keep_frame(sim));
+        if (every > 0 && (frame % every == 0 || frame == frames - 1)) FEM_TRY(keep_checkpoint(sim));
     }
     FEM_TRY(fem_progress_report(sim->progress, "simulating", 1));
 done:
@@ -201,7 +257,9 @@ fem_status scene_run(const scene *s, const char *folder, int frames, const fem_p
     simulation sim = {.s = s, .progress = progress};
     double     begun = fem_seconds(), prepared = begun;
     if (result) *result = (scene_result){0};
+    if (frames <= 0) frames = s->frames;
     FEM_TRY(fem_progress_report(progress, "preparing", 0));
+    FEM_TRY(open_checkpoint(&sim, folder, frames));
     FEM_TRY(make_body(&sim));
     if (s->tree.domains.count > 0)
         FEM_TRY(scene_motion_tree(&sim.motion, s, sim.body, progress, &sim.notes));
@@ -209,9 +267,10 @@ fem_status scene_run(const scene *s, const char *folder, int frames, const fem_p
         FEM_TRY(scene_motion_reduced(&sim.motion, s, sim.body, progress, &sim.notes));
     else
         FEM_TRY(scene_motion_full(&sim.motion, s, sim.body, sim.fixed));
-    FEM_TRY(scene_record_create(&sim.record, s, folder, &sim.notes));
+    if (sim.from.frames > 0) FEM_TRY(restore(&sim));
+    FEM_TRY(scene_record_create(&sim.record, s, folder, sim.from.frames > 0 ? &sim.from : NULL, &sim.notes));
     prepared = fem_seconds();
-    FEM_TRY(s->method == SCENE_STATIC ? run_static(&sim) : run_dynamic(&sim, frames > 0 ? frames : s->frames));
+    FEM_TRY(s->method == SCENE_STATIC ? run_static(&sim) : run_dynamic(&sim, frames));
 done:
     status = finish(&sim, status, begun, prepared, result);
     simulation_destroy(&sim);

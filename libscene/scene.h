@@ -112,6 +112,9 @@ typedef struct scene {
     char                  *path, *name; // of the file; its name without folder and ending
     char                  *cache;       // folder of precomputed classes, by scene_set_cache; NULL: none is used
     char                  *title;       // or NULL
+    fem_hash               hash;        // of the text with its overrides, except title and output.frames
+    int                    checkpoint;  // a run writes one every so many frames; 0: none. Set by the caller
+    bool                   resume;      // a run goes on from its checkpoint. Set by the caller
     int                    part_count;
     scene_part            *parts;
     int                    object;                      // the part that is simulated
@@ -203,7 +206,9 @@ void scene_result_destroy(scene_result *result);
 // Runs a scene and writes FOLDER/NAME.pvd with its frames NAME_00000.vtu ..., NAME_00000.obj ..., FOLDER/probes.csv and
 // FOLDER/energies.csv. frames = 0 means the scene's own number. However the run ends, the files on disk are complete,
 // the .pvd lists exactly the frames of this run, and `result` (may be NULL) describes what was done; the caller
-// destroys it.
+// destroys it. With s->checkpoint the state is kept in FOLDER/NAME.checkpoint every so many frames and at the last;
+// with s->resume a run goes on from there, and all files come out as if it had never stopped, bit by bit. A checkpoint
+// that is damaged or of another scene is refused, and the results that are there stay.
 fem_status scene_run(const scene *s, const char *folder, int frames, const fem_progress *progress,
                      scene_result *result);
 

@@ -57,6 +57,11 @@ typedef struct solver_coordinates {
 } solver_coordinates;
 const solver_coordinates *solver_reduced_state(const solver_reduced *solver);
 fem_status solver_reduced_set_state(solver_reduced *solver, double time, const double *q, const double *dq); // NULL = 0
+// The complete state as numbers, as for the full space (solver.h); loads, contact and changes of the model, which come
+// before, are the caller's to make again.
+size_t     solver_reduced_state_size(const solver_reduced *solver);
+void       solver_reduced_save_state(const solver_reduced *solver, double *numbers);
+fem_status solver_reduced_restore_state(solver_reduced *solver, const double *numbers);
 
 // U^T force, r numbers, held until changed. Copied.
 void solver_reduced_set_load(solver_reduced *solver, const double *load);
@@ -121,6 +126,10 @@ typedef struct solver_motion_start {
     const double *p, *v, *Q, *w, *q, *dq;
 } solver_motion_start;
 fem_status solver_free_set_state(solver_free *solver, const solver_motion_start *start);
+// The complete state as numbers, as for held bodies.
+size_t     solver_free_state_size(const solver_free *solver);
+void       solver_free_save_state(const solver_free *solver, double *numbers);
+fem_status solver_free_restore_state(solver_free *solver, const double *numbers);
 
 fem_status solver_free_set_gravity(solver_free *solver, const double gravity[3]); // m/s^2
 fem_status solver_free_set_contact(solver_free *solver, solver_contact *contact); // as for held bodies

@@ -65,6 +65,12 @@ typedef struct solver_state {
 const solver_state *solver_full_state(const solver_full *solver);
 // NULL = 0. The supports then stay where u has them, until solver_full_prescribe.
 fem_status solver_full_set_state(solver_full *solver, double time, const double *u, const double *v);
+// The complete state as numbers, for checkpoints (state.c): a solver of the same body and options that takes them goes
+// on bit by bit as this one would. Loads and prescribed displacements are not among them. Numbers that are not finite
+// are refused and change nothing.
+size_t     solver_full_state_size(const solver_full *solver);
+void       solver_full_save_state(const solver_full *solver, double *numbers);
+fem_status solver_full_restore_state(solver_full *solver, const double *numbers);
 
 // Dead loads in N, 3 per vertex, held until changed. Copied.
 void solver_full_set_load(solver_full *solver, const double *force);

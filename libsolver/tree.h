@@ -74,6 +74,11 @@ const double *solver_tree_q(const solver_tree *tree, int instance);
 const double *solver_tree_dq(const solver_tree *tree, int instance);
 // NULL = 0
 fem_status solver_tree_set_state(solver_tree *tree, int instance, const double *q, const double *dq);
+// The complete state of all domains, roots and springs as numbers, as for the full space (solver.h); loads, stiffnesses
+// and drives are the caller's to give again, before.
+size_t     solver_tree_state_size(const solver_tree *tree);
+void       solver_tree_save_state(const solver_tree *tree, double *numbers);
+fem_status solver_tree_restore_state(solver_tree *tree, const double *numbers);
 
 // Motion of a root's frame: p, v, a in world axes; w (dQ = Q [w]) and al = dw/dt in the axes of the frame.
 struct solver_frame_motion {

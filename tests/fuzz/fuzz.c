@@ -1,7 +1,7 @@
 // One target of `make fuzz`: the bytes that libFuzzer invents are written to a file whose name ends in FUZZ_ENDING and
 // read by the reader of that ending. Whatever they are, the reader answers with a status, leaks nothing, gives no mesh
 // that the check refuses, and what it accepts survives being written and read again.
-#include "libscene/scene.h"
+#include "libscene/checkpoint.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -13,6 +13,10 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static char path[128], other[128];
+
+static void make_beam(const char *folder);
+static void make_checkpoint_scene(void);
+static void remove_checkpoint_scene(void);
 
 static void insist(bool holds, const char *what) {
     if (holds) return;
@@ -30,9 +34,8 @@ static void write_file(const char *name, const void *data, size_t size) {
 static void clean(void) {
     unlink(path);
     unlink(other);
+    if (is(".checkpoint")) remove_checkpoint_scene();
 }
-
-static void make_beam(const char *folder);
 
 // A folder in memory, if there is one: a file a run is written.
 static void name_files(void) {
@@ -43,6 +46,7 @@ static void name_files(void) {
     if (is(".node")) snprintf(other, sizeof other, "%s/limber-fuzz-%ld.ele", folder, (long)getpid());
     atexit(clean);
     if (is(".json")) make_beam(folder);
+    if (is(".checkpoint")) make_checkpoint_scene();
 }
 
 // ---- meshes ----------------------------------------------------------------------------------------------------
@@ -207,6 +211,60 @@ static void read_stored(void) {
     }
 }
 
+// ---- checkpoints -----------------------------------------------------------------------------------------------
+
+static const char BEAM[] =
+    "{\"limber\": 1, \"materials\": {\"m\": {\"density\": 1000, \"young\": 1e6, \"poisson\": 0.4}},"
+    "\"parts\": {\"b\": {\"mesh\": {\"box\": {\"high\": [1, 1, 1], \"cells\": [1, 1, 1]}}, \"material\": \"m\","
+    "\"fixed\": \"x0\"}}, \"objects\": [{\"part\": \"b\"}], \"solver\": {\"step\": 0.02},"
+    "\"output\": {\"frames\": 6, \"rate\": 50, \"formats\": [], \"probes\": {\"tip\": \"x1\"}}}";
+
+// A small scene and a folder of its own: the bytes are its checkpoint. Its key is put into them, as the checksum is.
+static scene *beam;
+static char   beam_folder[128];
+
+static void make_checkpoint_scene(void) {
+    char file[200];
+    snprintf(beam_folder, sizeof beam_folder, "%s.d", path);
+    snprintf(file, sizeof file, "%s.json", path);
+    write_file(file, BEAM, strlen(BEAM));
+    insist(scene_load(&beam, file, 0, NULL) == FEM_OK, "the beam");
+    unlink(file);
+    insist(scene_run(beam, beam_folder, 2, NULL, NULL) == FEM_OK, "a run");
+    beam->resume = true;
+    char *name = scene_checkpoint_path(beam, beam_folder);
+    if (!name) abort();
+    snprintf(path, sizeof path, "%s", name);
+    fem_free(name);
+}
+
+static void remove_checkpoint_scene(void) {
+    static const char *const names[] = {"energies.csv", "probes.csv"};
+    char                     name[200];
+    for (int i = 0; i < 2; i++) {
+        snprintf(name, sizeof name, "%s/%s", beam_folder, names[i]);
+        unlink(name);
+    }
+    rmdir(beam_folder);
+    scene_destroy(beam);
+}
+
+static void put_key(uint8_t *bytes, size_t size) {
+    enum { KEY = 56 };
+    fem_hash key;
+    insist(scene_checkpoint_key(beam, &key) == FEM_OK, "a key");
+    if (size >= KEY + sizeof key) memcpy(bytes + KEY, &key, sizeof key);
+}
+
+// Whatever the state is, the run goes on from it or ends with a status, and writes no number that is not finite.
+static void resume_run(void) {
+    scene_result result = {0};
+    fem_status   status = scene_run(beam, beam_folder, 0, NULL, &result);
+    insist(status != FEM_NO_MEMORY && status != FEM_IO, "a status that no checkpoint deserves");
+    insist(status != FEM_OK || isfinite(result.max_displacement), "a displacement that is not finite");
+    scene_result_destroy(&result);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (!path[0]) name_files();
     long blocks = fem_memory_blocks();
@@ -220,14 +278,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (!is_small(data, size)) return -1;
         write_file(path, data, size);
         read_scene();
-    } else if (is(".store") || is(".basis")) {
+    } else if (is(".store") || is(".basis") || is(".checkpoint")) {
         uint8_t *copy = malloc(size + 1);
         if (!copy) abort();
         memcpy(copy, data, size);
+        if (is(".checkpoint")) put_key(copy, size);
         mend_checksum(copy, size);
         write_file(path, copy, size);
         free(copy);
-        read_stored();
+        is(".checkpoint") ? resume_run() : read_stored();
     } else {
         write_file(path, data, size);
         is(".fill")                 ? fill_surface()
