@@ -3,6 +3,7 @@
 #include "libscene/internal.h"
 #include "libscene/motion.h"
 #include "libscene/record.h"
+#include "libscene/record_glb.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@ typedef struct simulation {
     unsigned char      *fixed;
     scene_motion       *motion;
     scene_record       *record;
+    scene_record_glb   *glb; // NULL: none is written
     const fem_progress *progress;
     int                 steps;
     double              diagonal; // of the bounding box
@@ -23,6 +25,7 @@ typedef struct simulation {
 
 static void simulation_destroy(simulation *sim) {
     scene_record_destroy(sim->record);
+    scene_record_glb_destroy(sim->glb);
     if (sim->motion) sim->motion->destroy(sim->motion);
     fem_body_destroy(sim->body);
     fem_free(sim->fixed);
@@ -115,6 +118,7 @@ static fem_status keep_row(simulation *sim) {
 static fem_status keep_frame(simulation *sim) {
     fem_status status = FEM_OK;
     FEM_TRY(scene_record_frame(sim->record, sim->motion->time, sim->motion->u, sim->motion->v));
+    if (sim->glb) FEM_TRY(scene_record_glb_frame(sim->glb, sim->motion));
     FEM_TRY(scene_record_sync(sim->record, false));
 done:
     return status;
@@ -190,6 +194,7 @@ static fem_status finish(simulation *sim, fem_status status, double begun, doubl
     char message[1024];
     snprintf(message, sizeof message, "%s", fem_message());
     fem_status synced = sim->record ? scene_record_sync(sim->record, true) : FEM_OK;
+    if (sim->glb && synced == FEM_OK) synced = scene_record_glb_commit(sim->glb, &sim->notes);
     fem_status filled = sim->record && result ? fill_result(sim, begun, prepared, result) : FEM_OK;
     if (status != FEM_OK) return fem_fail(status, "%s", message);
     return synced != FEM_OK ? synced : filled;
@@ -210,8 +215,10 @@ fem_status scene_run(const scene *s, const char *folder, int frames, const fem_p
     else
         FEM_TRY(scene_motion_full(&sim.motion, s, sim.body, sim.fixed));
     FEM_TRY(scene_record_create(&sim.record, s, folder, &sim.notes));
+    if (frames <= 0) frames = s->frames;
+    if (s->write_glb) FEM_TRY(scene_record_glb_create(&sim.glb, s, folder, sim.motion, frames, &sim.notes));
     prepared = fem_seconds();
-    FEM_TRY(s->method == SCENE_STATIC ? run_static(&sim) : run_dynamic(&sim, frames > 0 ? frames : s->frames));
+    FEM_TRY(s->method == SCENE_STATIC ? run_static(&sim) : run_dynamic(&sim, frames));
 done:
     status = finish(&sim, status, begun, prepared, result);
     simulation_destroy(&sim);
