@@ -30,6 +30,7 @@ struct scene_record_glb {
     fem_surface    skin;
     int            surface_count;
     limb_surface  *parts;
+    int            look_count, *look; // per material of the mesh: its look
     scene_look    *looks;
     scene_surface *surfaces;
     scene_figure  *figures;
@@ -53,7 +54,8 @@ void scene_record_glb_destroy(scene_record_glb *r) {
     for (int i = 0; r->parts && i < r->surface_count; i++) surface_destroy(&r->parts[i]);
     fem_surface_destroy(&r->skin);
     fem_embedding_destroy(&r->embedding);
-    fem_free(r->path), fem_free(r->parts), fem_free(r->looks), fem_free(r->surfaces), fem_free(r->figures);
+    fem_free(r->path), fem_free(r->parts), fem_free(r->look), fem_free(r->looks), fem_free(r->surfaces),
+        fem_free(r->figures);
     fem_free(r->poses), fem_free(r->q), fem_free(r->times), fem_free(r->kept);
     fem_free(r);
 }
@@ -90,20 +92,26 @@ done:
 
 static int look_of(const scene_record_glb *r, int element) {
     const fem_mesh *mesh = &r->s->parts[r->s->object].mesh;
-    return mesh->regions[mesh->region[element]].material;
+    return r->look[mesh->regions[mesh->region[element]].material];
 }
 
-// Colours for materials in their order; the scene has no say in it.
-static fem_status make_looks(scene_record_glb *r) {
+// Colours for the materials that can be seen, in their order; the scene has no say in it.
+static fem_status make_looks(scene_record_glb *r, const int *element) {
     static const double colours[][3] = {{0.34, 0.17, 0.08}, {0.16, 0.33, 0.07}, {0.55, 0.14, 0.22},
                                         {0.10, 0.24, 0.45}, {0.62, 0.42, 0.10}, {0.45, 0.45, 0.42}};
     const fem_mesh     *mesh = &r->s->parts[r->s->object].mesh;
     size_t              known = sizeof colours / sizeof *colours;
+    r->look = fem_calloc((size_t)mesh->material_count, sizeof *r->look);
     r->looks = fem_calloc((size_t)mesh->material_count, sizeof *r->looks);
-    if (!r->looks) return no_memory(r);
-    for (size_t i = 0; i < (size_t)mesh->material_count; i++) {
-        r->looks[i] = (scene_look){.name = mesh->materials[i].name, .roughness = 0.7};
-        memcpy(r->looks[i].colour, colours[i % known], sizeof r->looks[i].colour);
+    if (!r->look || !r->looks) return no_memory(r);
+    for (int t = 0; t < whole_surface(r)->triangle_count; t++)
+        r->look[mesh->regions[mesh->region[element[t]]].material] = 1;
+    for (int i = 0; i < mesh->material_count; i++) {
+        if (!r->look[i]) continue;
+        scene_look *look = &r->looks[r->look_count];
+        *look = (scene_look){.name = mesh->materials[i].name, .roughness = 0.7};
+        memcpy(look->colour, colours[(size_t)r->look_count % known], sizeof look->colour);
+        r->look[i] = r->look_count++;
     }
     return FEM_OK;
 }
@@ -114,14 +122,14 @@ static fem_status collect(const scene_record_glb *r, int domain, const int *elem
                           int *number, limb_surface *p) {
     const fem_surface *surface = whole_surface(r);
     const int         *of = domain < 0 ? NULL : r->s->tree.domains.element_domain;
-    int                looks = r->s->parts[r->s->object].mesh.material_count, triangles = 0;
+    int                triangles = 0;
     for (int t = 0; t < surface->triangle_count; t++) triangles += !of || of[element[t]] == domain;
     for (int v = 0; v < surface->vertex_count; v++) number[v] = -1;
     p->triangles = fem_alloc(3 * (size_t)triangles, sizeof *p->triangles);
     p->positions = fem_alloc(9 * (size_t)triangles, sizeof *p->positions); // at most three vertices each
-    p->patches = fem_alloc((size_t)looks, sizeof *p->patches);
+    p->patches = fem_alloc((size_t)r->look_count, sizeof *p->patches);
     if (!p->triangles || !p->positions || !p->patches) return no_memory(r);
-    for (int look = 0; look < looks; look++) {
+    for (int look = 0; look < r->look_count; look++) {
         scene_patch patch = {.first = p->triangle_count, .look = look};
         for (int t = 0; t < surface->triangle_count; t++) {
             if (look_of(r, element[t]) != look || (of && of[element[t]] != domain)) continue;
@@ -191,8 +199,8 @@ static fem_status make_surfaces(scene_record_glb *r, const scene_motion *motion)
     int       *element = NULL, *number = NULL, most = motion->limb_count > 0 ? motion->limb_count : 1;
     size_t     q = 0;
     if (r->s->surface.vertex_count == 0) FEM_TRY(fem_surface_of_mesh(&r->skin, &r->s->parts[r->s->object].mesh));
-    FEM_TRY(make_looks(r));
     FEM_TRY(find_elements(r, &element));
+    FEM_TRY(make_looks(r, element));
     number = fem_alloc((size_t)whole_surface(r)->vertex_count, sizeof *number);
     r->parts = fem_calloc((size_t)most, sizeof *r->parts);
     r->surfaces = fem_calloc((size_t)most, sizeof *r->surfaces);
@@ -214,8 +222,8 @@ done:
 // ---- life ----------------------------------------------------------------------------------------------------------
 
 static fem_status open_glb(scene_record_glb *r) {
-    return scene_glb_create(&r->glb, r->path, r->s->parts[r->s->object].mesh.material_count, r->looks, r->surface_count,
-                            r->surfaces, r->surface_count, r->figures, &r->s->glb);
+    return scene_glb_create(&r->glb, r->path, r->look_count, r->looks, r->surface_count, r->surfaces, r->surface_count,
+                            r->figures, &r->s->glb);
 }
 
 fem_status scene_record_glb_create(scene_record_glb **record, const scene *s, const char *folder,
