@@ -48,8 +48,8 @@ static int count_frames(const char *folder) {
     for (struct dirent *entry; (entry = readdir(open));) {
         const char *name = entry->d_name, *ending = strrchr(name, '.');
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
-        bool known =
-            ending && (strcmp(ending, ".vtu") == 0 || strcmp(ending, ".pvd") == 0 || strcmp(ending, ".csv") == 0);
+        bool known = ending && (strcmp(ending, ".vtu") == 0 || strcmp(ending, ".pvd") == 0 ||
+                                strcmp(ending, ".csv") == 0 || strcmp(ending, ".glb") == 0);
         if (!known) fail_msg("%s was left in the folder of the results", name);
         frames += strcmp(ending, ".vtu") == 0;
     }
