@@ -109,11 +109,16 @@ $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/plot.o $(BUILD)/liblimber.a
 .PHONY: demo test test-long asan bench bench-long build-tests build-benches
 prepare = @CC='$(CC)' scripts/install-deps && $(MAKE) --no-print-directory $(TOGETHER)
 
+DEMO_VIEW := --azimuth 28 --elevation 10 --zoom 1.25
 demo:
 	+$(prepare) $(BUILD)/limber
-	$(BUILD)/limber run scenes/cantilever.json -o out/cantilever
+	$(BUILD)/limber run scenes/plant.json -o out/plant
+	$(BUILD)/limber render out/plant/plant.glb -o out/plant/plant.png --at 0.5 --size 800x450 $(DEMO_VIEW)
 	@echo
-	@echo "The result is in out/cantilever: open cantilever.pvd with ParaView (apt install paraview) and press Play."
+	@echo "A plant of nine domains bent over in the wind. The results are in out/plant:"
+	@echo "    plant.png   a picture of it after half a second"
+	@echo "    plant.glb   its motion, for Blender and others; limber render makes pictures and films of it"
+	@echo "    plant.pvd   the meshes with displacements and velocities, for ParaView"
 
 SCRIPT_TESTS := scripts/check-includes scripts/test-scripts scripts/test-readme scripts/test-example
 SCRIPT_TESTS += $(if $(LIMBER_LONG),scripts/test-mesh-programs) # files of gmsh, tetgen and ccx
@@ -200,7 +205,7 @@ check-includes:
 
 help:
 	@echo "make                 the program build/limber and the library"
-	@echo "make demo            a first simulation, from nothing: installs what is missing, builds, runs"
+	@echo "make demo            a first simulation, from nothing: installs what is missing, builds, runs, draws"
 	@echo "make test            all tests, likewise; V=1 shows their numbers; test-long adds the long ones"
 	@echo "make asan            all tests with the address and undefined-behaviour sanitizers"
 	@echo "make fuzz            every reader with invented bytes, FUZZ_SECONDS=$(FUZZ_SECONDS) each; prints the lines that were reached"

@@ -162,4 +162,9 @@ int app_json_finish(app_json *json);
 const char *app_cache_folder(const char *given, char *buffer, size_t size);
 void        app_print_notes(const char *notes); // lines of text, or NULL, to standard error
 
+// The motion of a scene, run as its file and the overrides say (render_scene.c). Caller destroys the model.
+// *loaded: the scene was read, and what failed after that is no fault of the input.
+fem_status app_model_of_scene(scene_model **model, const char *path, const app_list *overrides, bool quiet,
+                              bool *loaded);
+
 #endif

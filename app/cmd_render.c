@@ -1,4 +1,4 @@
-// `limber render`: pictures of an animated .glb file, and a film of them where ffmpeg is installed.
+// `limber render`: pictures of an animated .glb file or of a scene, and a film of them where ffmpeg is installed.
 #include "app/app.h"
 
 #include <errno.h>
@@ -16,8 +16,14 @@ typedef struct settings {
     double               at, rate, azimuth, elevation, zoom, field, sun_azimuth, sun_elevation, turn;
     int                  frames, samples, threads;
     bool                 no_ground, quiet, json;
+    app_list             overrides;
     scene_render_options render;
 } settings;
+
+static bool ends_in(const char *text, const char *ending) {
+    size_t length = strlen(text), tail = strlen(ending);
+    return length > tail && strcmp(text + length - tail, ending) == 0;
+}
 
 // The rules that the option parser does not know. Returns APP_DONE or, after a message, APP_BAD_INPUT.
 static int check_settings(settings *s) {
@@ -27,8 +33,7 @@ static int check_settings(settings *s) {
                     s->render.height < 1 || s->render.width > 16384 || s->render.height > 16384))
         return app_usage_error(&command_render, "--size is \"%s\", expected WIDTHxHEIGHT up to 16384, as 1280x720",
                                s->size);
-    size_t length = strlen(s->output);
-    bool   single = length > 4 && strcmp(s->output + length - 4, ".png") == 0;
+    bool single = ends_in(s->output, ".png");
     if (!single && !isnan(s->at))
         return app_usage_error(&command_render, "--at is for one picture; give --output a name that ends in .png");
     if (single && (s->film || s->frames > 0))
@@ -96,7 +101,7 @@ static fem_status draw_all(const settings *s, scene_model *model, outcome *resul
     const scene_image   *image;
     scene_stage          stage;
     double               begin, end;
-    bool                 single = strlen(s->output) > 4 && strcmp(s->output + strlen(s->output) - 4, ".png") == 0;
+    bool                 single = ends_in(s->output, ".png");
     scene_model_times(model, &begin, &end);
     int frames = single ? 1 : s->frames > 0 ? s->frames : (int)floor((end - begin) * s->rate + 1.000001);
     FEM_TRY(find_stage(model, &stage));
@@ -167,6 +172,7 @@ static int run(int argc, char **argv) {
         {"--sun-elevation", NULL, APP_NUMBER, &s.sun_elevation, 5, 90, "DEG", "of the sun; default 42"},
         {"--samples", NULL, APP_INT, &s.samples, 1, 4, "N", "per pixel and axis; default 2, that is four a pixel"},
         {"--no-ground", NULL, APP_FLAG, &s.no_ground, 0, 0, NULL, "nothing but the sky around"},
+        {"--set", NULL, APP_LIST, &s.overrides, 0, 0, "KEY=VALUE", "overrides the scene, as in limber run"},
         {"--threads", NULL, APP_INT, &s.threads, 1, 1024, "N", "default: one per core"},
         {"--quiet", NULL, APP_FLAG, &s.quiet, 0, 0, NULL, "no progress"},
         {"--json", NULL, APP_FLAG, &s.json, 0, 0, NULL, "one JSON object on standard output"},
@@ -178,8 +184,12 @@ static int run(int argc, char **argv) {
     if ((exit_code = check_settings(&s)) != APP_DONE) return exit_code;
     if (s.threads > 0) fem_set_threads(s.threads);
     scene_model *model = NULL;
-    fem_status   status = scene_model_read(&model, words.items[0]);
-    if (status != FEM_OK) return app_fail(status);
+    bool         loaded = false, of_scene = ends_in(words.items[0], ".json");
+    if (!of_scene && s.overrides.count > 0)
+        return app_usage_error(&command_render, "--set is for scenes, and %s is none", words.items[0]);
+    fem_status status = of_scene ? app_model_of_scene(&model, words.items[0], &s.overrides, s.quiet || s.json, &loaded)
+                                 : scene_model_read(&model, words.items[0]);
+    if (status != FEM_OK) return loaded ? app_fail_output(status) : app_fail(status);
     outcome      result = {0};
     app_progress progress = {0};
     status = draw_all(&s, model, &result, &progress);
@@ -191,9 +201,10 @@ static int run(int argc, char **argv) {
 
 const app_command command_render = {
     "render",
-    "Pictures of an animated .glb file",
-    "FILE.glb -o FILE.png|FOLDER [OPTIONS]",
+    "Pictures of an animated .glb file, or of a scene",
+    "FILE.glb|SCENE -o FILE.png|FOLDER [OPTIONS]",
     "limber render oak.glb -o frames --film oak.mp4",
     run,
     "Drawn by this program itself, without a graphics card: a sun with soft shadows, light of the\n"
-    "sky, ground. y points up, as in every .glb file.\n"};
+    "sky, ground. y points up, as in every .glb file. A SCENE (.json) is run first, into a folder that is\n"
+    "removed; `limber run` with the format \"glb\" keeps the file, which renders again at once.\n"};

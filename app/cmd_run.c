@@ -79,10 +79,9 @@ static void print_text(FILE *out, const scene *s, const scene_result *r, const c
     for (int i = 0; i < r->probe_count; i++)
         fprintf(out, "%s: %.6g %.6g %.6g m\n", s->probes[i].name, r->probes[3 * i], r->probes[3 * i + 1],
                 r->probes[3 * i + 2]);
-    if (s->write_vtu && r->frames > 0)
-        fprintf(out, "results: %s/%s.pvd\n", folder, s->name);
-    else
-        fprintf(out, "results: %s\n", folder);
+    if (s->write_vtu && r->frames > 0) fprintf(out, "results: %s/%s.pvd\n", folder, s->name);
+    if (s->write_glb && r->frames > 0) fprintf(out, "results: %s/%s.glb\n", folder, s->name);
+    if ((!s->write_vtu && !s->write_glb) || r->frames == 0) fprintf(out, "results: %s\n", folder);
 }
 
 static int run(int argc, char **argv) {

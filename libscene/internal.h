@@ -286,10 +286,13 @@ typedef struct raw_solver {
 } raw_solver;
 
 typedef struct raw_output {
-    int          frames;
-    double       rate;
-    unsigned     formats; // bits
-    const char  *surface;
+    int         frames;
+    double      rate;
+    unsigned    formats; // bits
+    const char *surface;
+    struct {
+        int up, units;
+    } glb;
     int          interfaces, sample;
     const cJSON *probes;
 } raw_output;

@@ -422,12 +422,19 @@ static const scene_table solver_table = {.name = "solver", TABLE(solver_keys), .
 
 // ---- output and the whole -----------------------------------------------------------------------------------------------------
 
+static const scene_key glb_keys[] = {
+    {.name = "up", .type = KEY_CHOICE, .choices = "z|y", AT(raw_output, glb.up), .about = "axis of the scene that points up; in the file it is y, as the format wants"},
+    {.name = "units", .type = KEY_CHOICE, .choices = "m|cm", AT(raw_output, glb.units), .about = "of lengths in the file; cm for programs that count centimetres"},
+};
+static const scene_table glb_table = {.name = "glb", TABLE(glb_keys), .about = "How the .glb file is written."};
+
 static const scene_key output_keys[] = {
     {.name = "frames", .type = KEY_INTEGER, .fallback = {100}, WITHIN(1, 1000000), AT(raw_output, frames),
      .about = "dynamics: number of frames; the first is at time 0"},
     {.name = "rate", .fallback = {30}, .unit = "1/s", POSITIVE(1e9), AT(raw_output, rate), .about = "dynamics: frames per second"},
-    {.name = "formats", .type = KEY_CHOICE, .shape = SHAPE_LIST, .choices = "vtu|obj", .fallback = {1}, AT(raw_output, formats),
-     .about = "of the frames; vtu: one .vtu each and a .pvd for all; obj: one .obj each, the `surface` or the skin of the mesh"},
+    {.name = "formats", .type = KEY_CHOICE, .shape = SHAPE_LIST, .choices = "vtu|obj|glb", .fallback = {1}, AT(raw_output, formats),
+     .about = "of the frames; vtu: one .vtu each and a .pvd for all; obj: one .obj each, the `surface` or the skin of the mesh; glb: the same surface and its motion in one file"},
+    {.name = "glb", .type = KEY_SECTION, .table = &glb_table, .about = "axes and units of the .glb file"},
     {.name = "surface", .type = KEY_TEXT, .otherwise = "the skin of the mesh", AT(raw_output, surface),
      .about = "triangles (.obj, .stl, .ply) in the units of the part's mesh, which move with the elements that they lie in; what lies outside follows the nearest element"},
     {.name = "interfaces", .type = KEY_CHOICE, .choices = "c0|c1|owner", AT(raw_output, interfaces),

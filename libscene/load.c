@@ -409,7 +409,8 @@ static fem_status read_surface(scene_reader *reader, const raw_output *raw, cons
     const cJSON *node = cJSON_GetObjectItemCaseSensitive(section, "surface");
     char        *path = NULL;
     size_t       length = reader_enter(reader, "output.surface");
-    if (!s->write_obj) return reader_fail(reader, node, "is not written, expected \"formats\" with \"obj\" among them");
+    if (!s->write_obj && !s->write_glb)
+        return reader_fail(reader, node, "is not written, expected \"formats\" with \"obj\" or \"glb\" among them");
     FEM_TRY(scene_relative_path(&path, reader, raw->surface));
     FEM_TRY(reader_prefix(reader, node, fem_surface_read(&s->surface, path)));
     for (size_t i = 0; i < 3 * (size_t)s->surface.vertex_count; i++)
@@ -429,8 +430,16 @@ static fem_status read_output(scene_reader *reader, const raw_output *raw, const
     s->rate = raw->rate;
     s->write_vtu = raw->formats & 1u;
     s->write_obj = raw->formats & 2u;
+    s->write_glb = raw->formats & 4u;
+    s->glb =
+        (scene_glb_options){.up = raw->glb.up == 0 ? SCENE_UP_Z : SCENE_UP_Y, .unit = raw->glb.units == 0 ? 1 : 0.01};
     s->seams = (solver_seams)raw->interfaces;
     if (raw->surface) FEM_TRY(read_surface(reader, raw, section, s));
+    if (!s->write_glb && cJSON_GetObjectItemCaseSensitive(section, "glb")) {
+        reader_enter(reader, "output.glb");
+        return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(section, "glb"),
+                           "is not written, expected \"formats\" with \"glb\" among them");
+    }
     if (s->tree.domains.count == 0 && cJSON_GetObjectItemCaseSensitive(section, "interfaces")) {
         reader_enter(reader, "output.interfaces");
         return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(section, "interfaces"),

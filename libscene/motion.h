@@ -4,6 +4,15 @@
 
 #include "libscene/scene.h"
 
+// A piece of the body that moves as one frame with modes in it: x = p + Q (X + U q), X the vertices of its mesh.
+typedef struct scene_limb {
+    const char     *name;
+    const fem_mesh *mesh;
+    double          origin[3]; // where X = 0 is in the coordinates of the whole mesh at rest
+    int             r;
+    const double   *U; // 3 per vertex x r
+} scene_limb;
+
 // What every way offers; each begins with this struct.
 typedef struct scene_motion scene_motion;
 struct scene_motion {
@@ -19,6 +28,10 @@ struct scene_motion {
     size_t (*state_size)(const scene_motion *motion);
     void (*save)(const scene_motion *motion, double *numbers);
     fem_status (*restore)(scene_motion *motion, int steps, const double *numbers);
+    // The body as limbs, where its motion is that of frames and modes; else 0. Domains of a tree in their order.
+    int limb_count;
+    scene_limb (*limb)(const scene_motion *motion, int limb);
+    const double *(*pose)(const scene_motion *motion, int limb, scene_pose *pose); // q; as of the last `show`
 };
 
 // The body must outlive the motion. `fixed`: 3 per vertex.

@@ -77,6 +77,27 @@ static void show(scene_motion *motion) {
         show_free(m);
 }
 
+static scene_limb limb(const scene_motion *motion, int index) {
+    (void)index;
+    const reduced_motion *m = (const reduced_motion *)motion;
+    const modes_basis    *basis = &m->class->basis;
+    return (scene_limb){.name = m->s->parts[m->s->object].name, .mesh = m->mesh, .r = basis->r, .U = basis->U};
+}
+
+// A free body stands at p + Q (X - c + U q).
+static const double *pose(const scene_motion *motion, int index, scene_pose *to) {
+    (void)index;
+    const reduced_motion *m = (const reduced_motion *)motion;
+    double                turned[3];
+    *to = (scene_pose){.Q = {1, 0, 0, 0, 1, 0, 0, 0, 1}};
+    if (m->held) return solver_reduced_state(m->held)->q;
+    const solver_motion *state = solver_free_state(m->free);
+    memcpy(to->Q, state->Q, sizeof to->Q);
+    mat3_mul_vec(turned, state->Q, state->centre);
+    vec3_sub(to->p, state->p, turned);
+    return state->q;
+}
+
 static void energies(const scene_motion *motion, solver_energies *e) {
     const reduced_motion *m = (const reduced_motion *)motion;
     if (m->held) {
@@ -354,6 +375,7 @@ fem_status scene_motion_reduced(scene_motion **motion, const scene *s, const fem
                              .state_size = state_size,
                              .save = save,
                              .restore = restore};
+    m->base.limb_count = 1, m->base.limb = limb, m->base.pose = pose;
     FEM_TRY(scene_class_create(&m->class, part, body, s->solver.mass, s->cache, progress, notes));
     FEM_TRY(allocate(m));
     bool changes = false;

@@ -112,6 +112,22 @@ static void show(scene_motion *motion) {
     solver_assembly_show(m->assembly, m->tree, m->u, m->v);
 }
 
+static scene_limb limb(const scene_motion *motion, int domain) {
+    const tree_motion     *m = (const tree_motion *)motion;
+    const solver_assembly *a = m->assembly;
+    const solver_class    *c = a->classes[a->instances[domain].class_index];
+    scene_limb of = {.name = m->s->tree.domains.name[domain], .mesh = &c->mesh, .r = c->basis.r, .U = c->basis.U};
+    memcpy(of.origin, a->origin[domain], sizeof of.origin);
+    return of;
+}
+
+static const double *pose(const scene_motion *motion, int domain, scene_pose *to) {
+    const tree_motion *m = (const tree_motion *)motion;
+    memcpy(to->p, m->assembly->shown[domain].p, sizeof to->p);
+    memcpy(to->Q, m->assembly->shown[domain].Q, sizeof to->Q);
+    return solver_tree_q(m->tree, domain);
+}
+
 static void energies(const scene_motion *motion, solver_energies *e) {
     const tree_motion   *m = (const tree_motion *)motion;
     solver_tree_energies t;
@@ -429,6 +445,8 @@ fem_status scene_motion_tree(scene_motion **motion, const scene *s, const fem_bo
         goto done;
     }
     m->base.u = m->u, m->base.v = m->v;
+    m->base.limb = limb, m->base.pose = pose;
+    m->base.limb_count = m->assembly->warped ? 0 : m->assembly->count; // warped domains do not move as U q
     FEM_TRY(solver_assembly_tree(&m->tree, m->assembly, m->drive != NULL, &s->tree.options));
     FEM_TRY(place_root(m));
     solver_tree_set_gravity(m->tree, s->gravity);

@@ -3,6 +3,7 @@
 #include "libscene/internal.h"
 #include "libscene/motion.h"
 #include "libscene/record.h"
+#include "libscene/record_glb.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@ typedef struct simulation {
     unsigned char      *fixed;
     scene_motion       *motion;
     scene_record       *record;
+    scene_record_glb   *glb; // NULL: none is written
     const fem_progress *progress;
     int                 steps;
     fem_hash            key; // of the checkpoints
@@ -27,6 +29,7 @@ typedef struct simulation {
 
 static void simulation_destroy(simulation *sim) {
     scene_record_destroy(sim->record);
+    scene_record_glb_destroy(sim->glb);
     if (sim->motion) sim->motion->destroy(sim->motion);
     fem_body_destroy(sim->body);
     scene_checkpoint_destroy(&sim->from);
@@ -122,6 +125,7 @@ static fem_status keep_row(simulation *sim) {
 static fem_status keep_frame(simulation *sim) {
     fem_status status = FEM_OK;
     FEM_TRY(scene_record_frame(sim->record, sim->motion->time, sim->motion->u, sim->motion->v));
+    if (sim->glb) FEM_TRY(scene_record_glb_frame(sim->glb, sim->motion));
     FEM_TRY(scene_record_sync(sim->record, false));
 done:
     return status;
@@ -246,6 +250,7 @@ static fem_status finish(simulation *sim, fem_status status, double begun, doubl
     char message[1024];
     snprintf(message, sizeof message, "%s", fem_message());
     fem_status synced = sim->record ? scene_record_sync(sim->record, true) : FEM_OK;
+    if (sim->glb && synced == FEM_OK) synced = scene_record_glb_commit(sim->glb, &sim->notes);
     fem_status filled = sim->record && result ? fill_result(sim, begun, prepared, result) : FEM_OK;
     if (status != FEM_OK) return fem_fail(status, "%s", message);
     return synced != FEM_OK ? synced : filled;
@@ -259,6 +264,11 @@ fem_status scene_run(const scene *s, const char *folder, int frames, const fem_p
     if (result) *result = (scene_result){0};
     if (frames <= 0) frames = s->frames;
     FEM_TRY(fem_progress_report(progress, "preparing", 0));
+    if (s->resume && s->write_glb) {
+        status = fem_fail(FEM_BAD_INPUT, "%s: a .glb cannot be gone on with, expected output.formats without \"glb\"",
+                          s->path);
+        goto done;
+    }
     FEM_TRY(open_checkpoint(&sim, folder, frames));
     FEM_TRY(make_body(&sim));
     if (s->tree.domains.count > 0)
@@ -269,6 +279,7 @@ fem_status scene_run(const scene *s, const char *folder, int frames, const fem_p
         FEM_TRY(scene_motion_full(&sim.motion, s, sim.body, sim.fixed));
     if (sim.from.frames > 0) FEM_TRY(restore(&sim));
     FEM_TRY(scene_record_create(&sim.record, s, folder, sim.from.frames > 0 ? &sim.from : NULL, &sim.notes));
+    if (s->write_glb) FEM_TRY(scene_record_glb_create(&sim.glb, s, folder, sim.motion, frames, &sim.notes));
     prepared = fem_seconds();
     FEM_TRY(s->method == SCENE_STATIC ? run_static(&sim) : run_dynamic(&sim, frames));
 done:

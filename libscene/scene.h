@@ -133,8 +133,9 @@ typedef struct scene {
     int                    steps_per_frame; // dynamics
     int                    frames;          // dynamics: the first is the state at time 0
     double                 rate;            // frames per second of simulated time
-    bool                   write_vtu, write_obj;
-    fem_surface            surface;      // embedded in the body and written as .obj; empty: the skin of the mesh
+    bool                   write_vtu, write_obj, write_glb;
+    scene_glb_options      glb;
+    fem_surface            surface;      // embedded in the body, as .obj and .glb show it; empty: the skin of the mesh
     solver_seams           seams;        // of a tree, as it is shown
     bool                   sample_steps; // CSV rows for every step, not only for every frame
     int                    probe_count;
@@ -203,12 +204,12 @@ typedef struct scene_result {
 } scene_result;
 void scene_result_destroy(scene_result *result);
 
-// Runs a scene and writes FOLDER/NAME.pvd with its frames NAME_00000.vtu ..., NAME_00000.obj ..., FOLDER/probes.csv and
-// FOLDER/energies.csv. frames = 0 means the scene's own number. However the run ends, the files on disk are complete,
-// the .pvd lists exactly the frames of this run, and `result` (may be NULL) describes what was done; the caller
-// destroys it. With s->checkpoint the state is kept in FOLDER/NAME.checkpoint every so many frames and at the last;
-// with s->resume a run goes on from there, and all files come out as if it had never stopped, bit by bit. A checkpoint
-// that is damaged or of another scene is refused, and the results that are there stay.
+// Runs a scene and writes FOLDER/NAME.pvd with its frames NAME_00000.vtu ..., NAME_00000.obj ..., FOLDER/NAME.glb,
+// FOLDER/probes.csv and FOLDER/energies.csv. frames = 0 means the scene's own number. However the run ends, the files
+// on disk are complete, the .pvd lists exactly the frames of this run, and `result` (may be NULL) describes what was
+// done; the caller destroys it. With s->checkpoint the state is kept in FOLDER/NAME.checkpoint every so many frames and
+// at the last; with s->resume a run goes on from there, and all files come out as if it had never stopped, bit by bit.
+// A checkpoint that is damaged or of another scene is refused, and the results that are there stay.
 fem_status scene_run(const scene *s, const char *folder, int frames, const fem_progress *progress,
                      scene_result *result);
 

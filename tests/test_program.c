@@ -3,6 +3,7 @@
 #include "tests/program_case.h"
 
 #include <sched.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 // Without arguments the program says how it is used and fails; asked for help or its version, it succeeds.
@@ -575,6 +576,35 @@ static void test_decompose(void **state) {
     fem_mesh_destroy(&bar), fem_mesh_destroy(&back);
 }
 
+// a scene is run and drawn, and what was run for it is gone
+static void test_render_scene(void **state) {
+    (void)state;
+    static const unsigned char png[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
+    char                       temporary[512], picture[512], bytes[64];
+    snprintf(temporary, sizeof temporary, "%s", test_temporary("render"));
+    snprintf(picture, sizeof picture, "%s", test_temporary("hook.png"));
+    assert_int_equal(mkdir(temporary, 0777), 0);
+    setenv("TMPDIR", temporary, 1);
+    assert_int_equal(limber("render scenes/hook.json -o '%s' --size 64x36 --json", picture), 0);
+    cJSON *json = parse_output();
+    assert_keys(json, "pictures triangles seconds_each film");
+    assert_int_equal(cJSON_GetObjectItem(json, "pictures")->valueint, 1);
+    assert_true(cJSON_GetObjectItem(json, "triangles")->valueint > 100);
+    cJSON_Delete(json);
+    read_whole(picture, bytes, sizeof bytes);
+    assert_memory_equal(bytes, png, sizeof png);
+    assert_int_equal(limber("render scenes/bad/empty.json -o '%s'", picture), 2);
+    assert_int_equal(limber("render scenes/hook.json -o '%s' --set solver.method=fast", picture), 2);
+    assert_says(result.err, "solver.method");
+    assert_int_equal(limber("render some.glb -o '%s' --set solver.method=full", picture), 2);
+    assert_says(result.err, "--set is for scenes");
+    setenv("TMPDIR", "/nowhere", 1);
+    assert_int_equal(limber("render scenes/hook.json -o '%s'", picture), 1);
+    assert_says(result.err, "/nowhere/limber-render-");
+    unsetenv("TMPDIR");
+    assert_int_equal(rmdir(temporary), 0); // empty
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
@@ -586,7 +616,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_decompose),     cmocka_unit_test(test_convert),
         cmocka_unit_test(test_mesh),          cmocka_unit_test(test_json_is_valid),
         cmocka_unit_test(test_same_numbers),  cmocka_unit_test(test_static_scene),
-        cmocka_unit_test(test_interrupt),
+        cmocka_unit_test(test_interrupt),     cmocka_unit_test(test_render_scene),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }

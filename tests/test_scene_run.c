@@ -40,7 +40,8 @@ static int count_text(const char *text, const char *word) {
     return count;
 }
 
-// Number of .vtu files in a folder; anything that is not a result is an error. .obj files come in equal number, or none.
+// Number of .vtu files in a folder; anything that is not a result is an error. .obj files come in equal number, or
+// none.
 static int count_frames(const char *folder) {
     DIR *open = opendir(folder);
     int  frames = 0, surfaces = 0;
@@ -48,8 +49,9 @@ static int count_frames(const char *folder) {
     for (struct dirent *entry; (entry = readdir(open));) {
         const char *name = entry->d_name, *ending = strrchr(name, '.');
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
-        bool known = ending && (strcmp(ending, ".vtu") == 0 || strcmp(ending, ".pvd") == 0 ||
-                                strcmp(ending, ".csv") == 0 || strcmp(ending, ".obj") == 0);
+        bool known =
+            ending && (strcmp(ending, ".vtu") == 0 || strcmp(ending, ".pvd") == 0 || strcmp(ending, ".csv") == 0 ||
+                       strcmp(ending, ".obj") == 0 || strcmp(ending, ".glb") == 0);
         if (!known) fail_msg("%s was left in the folder of the results", name);
         frames += strcmp(ending, ".vtu") == 0;
         surfaces += strcmp(ending, ".obj") == 0;

@@ -1,0 +1,339 @@
+// The .glb file of a run: see record_glb.h. The surface is cut up by limbs and coloured by materials; its vertices move
+// with the elements that they lie in, those of the skin with their own vertex.
+#include "libscene/record_glb.h"
+
+#include "libscene/class.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    COMMON_TARGETS = 8, // that every program shows
+    FRAMES_MOST = 2000, // of a motion without modes, whose frames are kept
+};
+static const double FRAME_TOLERANCE = 2e-5; // of the size, likewise
+
+// The surface of a limb, or of the whole body, as the writer wants it.
+typedef struct limb_surface {
+    int          limb;
+    int          vertex_count, triangle_count, patch_count;
+    double      *positions, *modes;
+    int         *triangles;
+    scene_patch *patches;
+} limb_surface;
+
+struct scene_record_glb {
+    const scene   *s;
+    char          *path;
+    fem_surface    skin;
+    int            surface_count;
+    limb_surface  *parts;
+    int            look_count, *look; // per material of the mesh: its look
+    scene_look    *looks;
+    scene_surface *surfaces;
+    scene_figure  *figures;
+    scene_pose    *poses;
+    double        *q;
+    scene_glb     *glb; // limbs: open from the beginning
+    // without limbs: where the surface is in the mesh, and what it did
+    fem_embedding embedding;
+    int           frames;
+    size_t        times_room, kept_room;
+    double       *times, *kept; // 3 per vertex and frame
+};
+
+static void surface_destroy(limb_surface *p) {
+    fem_free(p->positions), fem_free(p->modes), fem_free(p->triangles), fem_free(p->patches);
+}
+
+void scene_record_glb_destroy(scene_record_glb *r) {
+    if (!r) return;
+    scene_glb_abandon(r->glb);
+    for (int i = 0; r->parts && i < r->surface_count; i++) surface_destroy(&r->parts[i]);
+    fem_surface_destroy(&r->skin);
+    fem_embedding_destroy(&r->embedding);
+    fem_free(r->path), fem_free(r->parts), fem_free(r->look), fem_free(r->looks), fem_free(r->surfaces),
+        fem_free(r->figures);
+    fem_free(r->poses), fem_free(r->q), fem_free(r->times), fem_free(r->kept);
+    fem_free(r);
+}
+
+static fem_status no_memory(const scene_record_glb *r) {
+    return fem_fail(FEM_NO_MEMORY, "%s: no memory to write it", r->path);
+}
+
+// ---- surfaces ------------------------------------------------------------------------------------------------------
+
+static const fem_surface *whole_surface(const scene_record_glb *r) {
+    return r->skin.vertex_count > 0 ? &r->skin : &r->s->surface;
+}
+
+// The element under each triangle's middle says whose it is and how it looks. Caller frees *element.
+static fem_status find_elements(const scene_record_glb *r, int **element) {
+    fem_status         status = FEM_OK;
+    const fem_surface *surface = whole_surface(r);
+    fem_embedding      middles = {0};
+    size_t             count = (size_t)surface->triangle_count;
+    double            *middle = fem_calloc(3 * count, sizeof *middle);
+    if (!middle) return no_memory(r);
+    for (size_t t = 0; t < count; t++)
+        for (int k = 0; k < 3; k++)
+            vec3_axpy(middle + 3 * t, 1.0 / 3, surface->vertices + 3 * (size_t)surface->triangles[3 * t + (size_t)k]);
+    FEM_TRY(fem_embed_points(&middles, &r->s->parts[r->s->object].mesh, surface->triangle_count, middle));
+    *element = middles.element;
+    middles.element = NULL;
+done:
+    fem_embedding_destroy(&middles);
+    fem_free(middle);
+    return status;
+}
+
+static int look_of(const scene_record_glb *r, int element) {
+    const fem_mesh *mesh = &r->s->parts[r->s->object].mesh;
+    return r->look[mesh->regions[mesh->region[element]].material];
+}
+
+// Colours for the materials that can be seen, in their order; the scene has no say in it.
+static fem_status make_looks(scene_record_glb *r, const int *element) {
+    static const double colours[][3] = {{0.34, 0.17, 0.08}, {0.16, 0.33, 0.07}, {0.55, 0.14, 0.22},
+                                        {0.10, 0.24, 0.45}, {0.62, 0.42, 0.10}, {0.45, 0.45, 0.42}};
+    const fem_mesh     *mesh = &r->s->parts[r->s->object].mesh;
+    size_t              known = sizeof colours / sizeof *colours;
+    r->look = fem_calloc((size_t)mesh->material_count, sizeof *r->look);
+    r->looks = fem_calloc((size_t)mesh->material_count, sizeof *r->looks);
+    if (!r->look || !r->looks) return no_memory(r);
+    for (int t = 0; t < whole_surface(r)->triangle_count; t++)
+        r->look[mesh->regions[mesh->region[element[t]]].material] = 1;
+    for (int i = 0; i < mesh->material_count; i++) {
+        if (!r->look[i]) continue;
+        scene_look *look = &r->looks[r->look_count];
+        *look = (scene_look){.name = mesh->materials[i].name, .roughness = 0.7};
+        memcpy(look->colour, colours[(size_t)r->look_count % known], sizeof look->colour);
+        r->look[i] = r->look_count++;
+    }
+    return FEM_OK;
+}
+
+// The triangles of a limb (domain -1: all), by look, with vertices of their own. `number`: per vertex of the surface,
+// work space.
+static fem_status collect(const scene_record_glb *r, int domain, const int *element, const double origin[3],
+                          int *number, limb_surface *p) {
+    const fem_surface *surface = whole_surface(r);
+    const int         *of = domain < 0 ? NULL : r->s->tree.domains.element_domain;
+    int                triangles = 0;
+    for (int t = 0; t < surface->triangle_count; t++) triangles += !of || of[element[t]] == domain;
+    for (int v = 0; v < surface->vertex_count; v++) number[v] = -1;
+    p->triangles = fem_alloc(3 * (size_t)triangles, sizeof *p->triangles);
+    p->positions = fem_alloc(9 * (size_t)triangles, sizeof *p->positions); // at most three vertices each
+    p->patches = fem_alloc((size_t)r->look_count, sizeof *p->patches);
+    if (!p->triangles || !p->positions || !p->patches) return no_memory(r);
+    for (int look = 0; look < r->look_count; look++) {
+        scene_patch patch = {.first = p->triangle_count, .look = look};
+        for (int t = 0; t < surface->triangle_count; t++) {
+            if (look_of(r, element[t]) != look || (of && of[element[t]] != domain)) continue;
+            for (size_t k = 0; k < 3; k++) {
+                int v = surface->triangles[3 * (size_t)t + k];
+                if (number[v] < 0) {
+                    number[v] = p->vertex_count++;
+                    vec3_sub(p->positions + 3 * (size_t)number[v], surface->vertices + 3 * (size_t)v, origin);
+                }
+                p->triangles[3 * (size_t)p->triangle_count + k] = number[v];
+            }
+            p->triangle_count++;
+        }
+        patch.count = p->triangle_count - patch.first;
+        if (patch.count > 0) p->patches[p->patch_count++] = patch;
+    }
+    return FEM_OK;
+}
+
+static fem_status make_modes(const scene_record_glb *r, const scene_limb *limb, limb_surface *p) {
+    fem_status    status = FEM_OK;
+    fem_embedding embedding = {0};
+    size_t        n = 3 * (size_t)limb->mesh->vertex_count, rows = 3 * (size_t)p->vertex_count;
+    FEM_TRY(fem_embed_points(&embedding, limb->mesh, p->vertex_count, p->positions));
+    p->modes = fem_alloc(rows * (size_t)limb->r, sizeof *p->modes);
+    if (!p->modes) {
+        status = no_memory(r);
+        goto done;
+    }
+    for (size_t l = 0; l < (size_t)limb->r; l++) fem_embedding_apply(&embedding, limb->U + l * n, p->modes + l * rows);
+done:
+    fem_embedding_destroy(&embedding);
+    return status;
+}
+
+// Adds the surface of a limb, and the figure that shows it; limbs without triangles have none.
+static fem_status add_limb(scene_record_glb *r, const scene_motion *motion, int index, const int *element,
+                           int *number) {
+    fem_status   status = FEM_OK;
+    scene_limb   limb = {.name = r->s->parts[r->s->object].name};
+    bool         whole = motion->limb_count < 2;
+    limb_surface p = {.limb = index};
+    if (motion->limb_count > 0) limb = motion->limb(motion, index);
+    FEM_TRY(collect(r, whole ? -1 : index, element, limb.origin, number, &p));
+    if (p.triangle_count == 0) goto done;
+    if (motion->limb_count > 0) FEM_TRY(make_modes(r, &limb, &p));
+    int k = r->surface_count++;
+    r->parts[k] = p;
+    r->surfaces[k] = (scene_surface){.name = limb.name,
+                                     .vertex_count = p.vertex_count,
+                                     .positions = p.positions,
+                                     .triangle_count = p.triangle_count,
+                                     .triangles = p.triangles,
+                                     .patch_count = p.patch_count,
+                                     .patches = p.patches,
+                                     .r = limb.r,
+                                     .modes = p.modes};
+    r->figures[k] = (scene_figure){.name = limb.name, .surface = k, .scale = 1};
+    p = (limb_surface){0};
+done:
+    surface_destroy(&p);
+    return status;
+}
+
+static fem_status make_surfaces(scene_record_glb *r, const scene_motion *motion) {
+    fem_status status = FEM_OK;
+    int       *element = NULL, *number = NULL, most = motion->limb_count > 0 ? motion->limb_count : 1;
+    size_t     q = 0;
+    if (r->s->surface.vertex_count == 0) FEM_TRY(fem_surface_of_mesh(&r->skin, &r->s->parts[r->s->object].mesh));
+    FEM_TRY(find_elements(r, &element));
+    FEM_TRY(make_looks(r, element));
+    number = fem_alloc((size_t)whole_surface(r)->vertex_count, sizeof *number);
+    r->parts = fem_calloc((size_t)most, sizeof *r->parts);
+    r->surfaces = fem_calloc((size_t)most, sizeof *r->surfaces);
+    r->figures = fem_calloc((size_t)most, sizeof *r->figures);
+    r->poses = fem_calloc((size_t)most, sizeof *r->poses);
+    if (!number || !r->parts || !r->surfaces || !r->figures || !r->poses) {
+        status = no_memory(r);
+        goto done;
+    }
+    for (int i = 0; i < most; i++) FEM_TRY(add_limb(r, motion, i, element, number));
+    for (int i = 0; i < r->surface_count; i++) q += (size_t)r->surfaces[i].r;
+    r->q = fem_calloc(q, sizeof *r->q);
+    if (!r->q) status = no_memory(r);
+done:
+    fem_free(element), fem_free(number);
+    return status;
+}
+
+// ---- life ----------------------------------------------------------------------------------------------------------
+
+static fem_status open_glb(scene_record_glb *r) {
+    return scene_glb_create(&r->glb, r->path, r->look_count, r->looks, r->surface_count, r->surfaces, r->surface_count,
+                            r->figures, &r->s->glb);
+}
+
+fem_status scene_record_glb_create(scene_record_glb **record, const scene *s, const char *folder,
+                                   const scene_motion *motion, int frames, char **notes) {
+    fem_status status = FEM_OK;
+    size_t     size = strlen(folder) + strlen(s->name) + 8;
+    if (motion->limb_count == 0 && frames > FRAMES_MOST)
+        return fem_fail(FEM_BAD_INPUT,
+                        "%s: output.formats: \"glb\" keeps all frames of a motion without modes, %d here and at most "
+                        "%d; fewer frames, \"method\": \"reduced\" or the format \"obj\" would do",
+                        s->path, frames, FRAMES_MOST);
+    scene_record_glb *r = fem_calloc(1, sizeof *r);
+    if (!r) return fem_fail(FEM_NO_MEMORY, "no memory for the results");
+    r->s = s;
+    r->path = fem_alloc(size, 1);
+    if (!r->path) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for the results");
+        goto done;
+    }
+    snprintf(r->path, size, "%s/%s.glb", folder, s->name);
+    if (unlink(r->path) != 0 && errno != ENOENT) {
+        status = fem_fail(FEM_IO, "%s: cannot replace it: %s", r->path, strerror(errno));
+        goto done;
+    }
+    FEM_TRY(make_surfaces(r, motion));
+    if (motion->limb_count > 0)
+        FEM_TRY(open_glb(r));
+    else
+        FEM_TRY(fem_embed_points(&r->embedding, &s->parts[s->object].mesh, r->parts[0].vertex_count,
+                                 r->parts[0].positions));
+    if (motion->limb_count == 0 && s->tree.domains.count > 0)
+        FEM_TRY(
+            scene_add_note(notes, "the .glb shows the body as one piece, since warped domains do not move in modes"));
+    *record = r;
+    r = NULL;
+done:
+    scene_record_glb_destroy(r);
+    return status;
+}
+
+// ---- frames --------------------------------------------------------------------------------------------------------
+
+static fem_status keep_frame(scene_record_glb *r, const scene_motion *motion) {
+    fem_status status = FEM_OK;
+    size_t     width = 3 * (size_t)r->parts[0].vertex_count, frames = (size_t)r->frames;
+    FEM_TRY(fem_grow((void **)&r->times, &r->times_room, frames + 1, sizeof *r->times));
+    FEM_TRY(fem_grow((void **)&r->kept, &r->kept_room, (frames + 1) * width, sizeof *r->kept));
+    fem_embedding_apply(&r->embedding, motion->u, r->kept + frames * width);
+    r->times[r->frames++] = motion->time;
+done:
+    return status;
+}
+
+fem_status scene_record_glb_frame(scene_record_glb *r, const scene_motion *motion) {
+    size_t at = 0;
+    if (!r->glb) return keep_frame(r, motion);
+    for (int i = 0; i < r->surface_count; i++) {
+        size_t        count = (size_t)r->surfaces[i].r;
+        const double *q = motion->pose(motion, r->parts[i].limb, &r->poses[i]);
+        if (count > 0) memcpy(r->q + at, q, count * sizeof *q);
+        at += count;
+    }
+    fem_status status = scene_glb_frame(r->glb, motion->time, r->poses, r->q);
+    r->frames += status == FEM_OK;
+    return status;
+}
+
+// The frames that were kept become components around their mean.
+static fem_status put_kept_frames(scene_record_glb *r) {
+    fem_status     status = FEM_OK;
+    limb_surface  *p = &r->parts[0];
+    scene_surface *surface = &r->surfaces[0];
+    size_t         n = 3 * (size_t)p->vertex_count;
+    double        *mean = fem_alloc(n, sizeof *mean), *q = NULL, low[3], high[3];
+    if (!mean) return no_memory(r);
+    for (int i = 0; i < 3; i++) low[i] = high[i] = p->positions[i];
+    for (size_t i = 0; i < n; i++) {
+        if (p->positions[i] < low[i % 3]) low[i % 3] = p->positions[i];
+        if (p->positions[i] > high[i % 3]) high[i % 3] = p->positions[i];
+    }
+    FEM_TRY(scene_compress_frames((int)n, r->frames, r->kept, FRAME_TOLERANCE * vec3_distance(low, high), mean,
+                                  &surface->r, &p->modes, &q));
+    for (size_t i = 0; i < n; i++) p->positions[i] += mean[i];
+    surface->modes = p->modes;
+    FEM_TRY(open_glb(r));
+    r->poses[0] = (scene_pose){.Q = {1, 0, 0, 0, 1, 0, 0, 0, 1}};
+    for (int f = 0; f < r->frames; f++)
+        FEM_TRY(scene_glb_frame(r->glb, r->times[f], r->poses, q + (size_t)f * (size_t)surface->r));
+done:
+    fem_free(mean), fem_free(q);
+    return status;
+}
+
+fem_status scene_record_glb_commit(scene_record_glb *r, char **notes) {
+    fem_status       status = FEM_OK;
+    scene_glb_report report;
+    char             text[300];
+    if (r->frames == 0) return FEM_OK;
+    if (!r->glb) FEM_TRY(put_kept_frames(r));
+    scene_glb *glb = r->glb;
+    r->glb = NULL;
+    FEM_TRY(scene_glb_commit(glb, &report));
+    r->frames = 0;
+    if (report.targets > COMMON_TARGETS) {
+        snprintf(text, sizeof text,
+                 "%.120s.glb has %d morph targets in a mesh; programs must show eight, Blender and limber render show "
+                 "all; fewer modes would do",
+                 r->s->name, report.targets);
+        FEM_TRY(scene_add_note(notes, text));
+    }
+done:
+    return status;
+}
