@@ -128,13 +128,13 @@ static void describe(cubature_training_report *report, const trainer *t, const f
 }
 
 static fem_status fit_from(cubature_rule *rule, const trainer *t, const double *U,
-                           const cubature_training_options *options, const fem_progress *progress, int start_count,
-                           const int *start, fitted *f, cubature_training_report *report) {
+                           const cubature_training_options *options, const fem_progress *progress, const fitted *start,
+                           fitted *f, cubature_training_report *report) {
     fem_status status = FEM_OK;
     double     begun = fem_seconds();
     FEM_TRY(options->method == CUBATURE_MODAL       ? fit_modal(t, options, progress, f)
             : options->method == CUBATURE_EMPIRICAL ? fit_empirical(t, options, progress, f)
-                                                    : fit_optimized(t, options, progress, start_count, start, f));
+                                                    : fit_optimized(t, options, progress, start, f));
     if (f->count == 0) {
         status = fem_fail(FEM_NO_CONVERGENCE, "cubature: no element has a force along those of the training poses");
         goto done;
@@ -154,7 +154,7 @@ fem_status cubature_fit(cubature_rule *rule, const fem_body *body, int r, const 
     fitted     f = {0};
     FEM_TRY(cubature_training_check(options));
     FEM_TRY(trainer_create(&t, body, r, U, poses));
-    FEM_TRY(fit_from(rule, &t, U, options, progress, 0, NULL, &f, report));
+    FEM_TRY(fit_from(rule, &t, U, options, progress, NULL, &f, report));
 done:
     fitted_destroy(&f);
     trainer_destroy(&t);
@@ -193,26 +193,25 @@ typedef struct training {
     cubature_poses                   poses;
     double                           amplitude, error;            // error: of the last batch's fit
     int                              batches, inverted, complete; // complete: no more poses are made
-    int                              chosen_count;                // by an interrupted optimized cubature
-    int                             *chosen;
+    fitted                           chosen;                      // by an interrupted optimized cubature
     bool                             resumed;
 } training;
 
 static void training_destroy(training *t) {
     cubature_poses_destroy(&t->poses);
-    fem_free(t->chosen);
+    fitted_destroy(&t->chosen);
 }
 
 static fem_status write_checkpoint(const training *t) {
     if (!t->options->checkpoint) return FEM_OK;
-    const int      size[] = {t->r, t->poses.count, t->batches, t->inverted, t->complete, t->chosen_count};
+    const int size[] = {t->r, t->poses.count, t->batches, t->inverted, t->complete, t->chosen.count, t->chosen.steps};
     const double   state[] = {t->amplitude, t->error};
     size_t         values = (size_t)t->r * (size_t)t->poses.count;
-    fem_store_item items[] = {{"size", FEM_STORE_INT, 6, size},
+    fem_store_item items[] = {{"size", FEM_STORE_INT, 7, size},
                               {"state", FEM_STORE_DOUBLE, 2, state},
                               {"q", FEM_STORE_DOUBLE, values, t->poses.q},
                               {"f", FEM_STORE_DOUBLE, values, t->poses.f},
-                              {"chosen", FEM_STORE_INT, (size_t)t->chosen_count, t->chosen}};
+                              {"chosen", FEM_STORE_INT, (size_t)t->chosen.count, t->chosen.elements}};
     return fem_store_write(t->options->checkpoint, "training", CHECKPOINT_VERSION, t->options->checkpoint_key, 5,
                            items);
 }
@@ -223,7 +222,7 @@ static fem_status read_checkpoint(training *t) {
     fem_status status = FEM_OK;
     if (!t->options->checkpoint) return FEM_OK;
     if (fem_store_read(&store, t->options->checkpoint, "training", CHECKPOINT_VERSION) != FEM_OK) return FEM_OK;
-    const int    *size = fem_store_find(&store, "size", FEM_STORE_INT, 6);
+    const int    *size = fem_store_find(&store, "size", FEM_STORE_INT, 7);
     const double *state = fem_store_find(&store, "state", FEM_STORE_DOUBLE, 2);
     bool          sane = size && state && fem_hash_equal(store.key, t->options->checkpoint_key) && size[0] == t->r &&
                 size[1] > 0 && size[1] <= 2000000 && size[5] >= 0 && size[5] <= fem_body_mesh(t->body)->element_count;
@@ -238,12 +237,12 @@ static fem_status read_checkpoint(training *t) {
         t->poses = (cubature_poses){.r = t->r, .count = size[1]};
         t->poses.q = fem_copy(q, values, sizeof *q);
         t->poses.f = fem_copy(f, values, sizeof *f);
-        t->chosen = fem_copy(chosen, (size_t)size[5], sizeof *chosen);
-        t->chosen_count = size[5];
+        t->chosen.elements = fem_copy(chosen, (size_t)size[5], sizeof *chosen);
+        t->chosen.count = size[5], t->chosen.steps = size[6];
         t->batches = size[2], t->inverted = size[3], t->complete = size[4];
         t->amplitude = state[0], t->error = state[1];
         t->resumed = true;
-        if (!t->poses.q || !t->poses.f || !t->chosen)
+        if (!t->poses.q || !t->poses.f || !t->chosen.elements)
             status = fem_fail(FEM_NO_MEMORY, "no memory for a checkpoint of %d poses", size[1]);
     }
     fem_store_destroy(&store);
@@ -420,11 +419,11 @@ static fem_status fit_and_keep(training *t, cubature_rule *rule, cubature_traini
     trainer    matrix = {0};
     fitted     f = {0};
     FEM_TRY(trainer_create(&matrix, t->body, t->r, t->U, &t->poses));
-    status = fit_from(rule, &matrix, t->U, t->options, t->progress, t->chosen_count, t->chosen, &f, report);
+    status = fit_from(rule, &matrix, t->U, t->options, t->progress, &t->chosen, &f, report);
     if (status == FEM_STOPPED && f.elements) { // what was chosen so far is kept
-        fem_free(t->chosen);
-        t->chosen = f.elements, t->chosen_count = f.count;
-        f.elements = NULL;
+        fitted_destroy(&t->chosen);
+        t->chosen = f;
+        f = (fitted){0};
         if (write_checkpoint(t) == FEM_OK) fem_fail(FEM_STOPPED, "stopped; what was done is kept");
     }
 done:
