@@ -10,6 +10,7 @@ static int print_json(const scene *s, const scene_result *r) {
     app_json_text(&json, "cache", s->cache);
     app_json_bool(&json, "cached", r->cached);
     app_json_integer(&json, "modes", r->modes);
+    app_put_cubature(&json, &s->parts[s->object], r);
     app_json_object(&json, "seconds");
     app_json_number(&json, "all", r->seconds);
     app_json_number(&json, "modes", r->seconds_modes);
@@ -23,6 +24,7 @@ static int print_text(const scene *s, const scene_result *r) {
         printf("%s: %d modes, were there already\n", part, r->modes);
     else
         printf("%s: %d modes in %.2f s, forces in %.2f s\n", part, r->modes, r->seconds_modes, r->seconds_forces);
+    app_print_cubature(stdout, &s->parts[s->object], r);
     printf("kept in %s\n", s->cache);
     return fflush(stdout) == 0 ? APP_DONE : APP_FAILED;
 }

@@ -291,13 +291,15 @@ void trainer_destroy(trainer *t) {
     fem_free(t->Ut);
     fem_free(t->q);
     fem_free(t->scale);
+    fem_free(t->mode_scale);
     fem_free(t->b);
     fem_free(t->constants);
     destroy_sets(t->sets);
     *t = (trainer){0};
 }
 
-fem_status trainer_create(trainer *result, const fem_body *body, int r, const double *U, const cubature_poses *poses) {
+fem_status trainer_create(trainer *result, const fem_body *body, int r, const double *U, const cubature_poses *poses,
+                          bool balanced) {
     fem_status status = FEM_OK;
     trainer    t = {.body = body, .r = r, .set_elements = SET_ELEMENTS};
     size_t     modes = (size_t)r;
@@ -305,9 +307,10 @@ fem_status trainer_create(trainer *result, const fem_body *body, int r, const do
     t.stride = ((size_t)poses->count + 7) / 8 * 8;
     t.rows = t.stride * modes;
     t.scale = fem_calloc(t.stride, sizeof *t.scale);
+    t.mode_scale = fem_alloc(modes, sizeof *t.mode_scale);
     t.b = fem_calloc(t.rows, sizeof *t.b);
     t.constants = prepare_materials(fem_body_mesh(body));
-    if (!used || !t.scale || !t.b || !t.constants) {
+    if (!used || !t.scale || !t.mode_scale || !t.b || !t.constants) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for %d training poses", poses->count);
         goto done;
     }
@@ -330,6 +333,11 @@ fem_status trainer_create(trainer *result, const fem_body *body, int r, const do
                           poses->count);
         goto done;
     }
+    for (size_t l = 0; l < modes; l++) {
+        double size = dense_norm((int)t.stride, t.b + l * t.stride);
+        t.mode_scale[l] = balanced && size > 0 ? 1 / size : 1;
+        dense_scale((int)t.stride, t.mode_scale[l], t.b + l * t.stride);
+    }
     t.b_norm = dense_norm((int)t.rows, t.b);
     t.q = pack_poses(r, t.poses, used);
     if (!t.q) {
@@ -351,8 +359,12 @@ void trainer_some_columns(const trainer *t, int worker, int count, const int *el
     cubature_kernels kernels = cubature_choose_kernels();
     point_set       *set = &t->sets[worker];
     double          *columns[SET_ELEMENTS];
-    point_task       task = {
-              .set = set, .constants = t->constants, .scale = t->scale, .row_stride = t->stride, .columns = columns};
+    point_task       task = {.set = set,
+                             .constants = t->constants,
+                             .scale = t->scale,
+                             .mode_scale = t->mode_scale,
+                             .row_stride = t->stride,
+                             .columns = columns};
     memset(A, 0, (size_t)count * t->rows * sizeof *A);
     for (int i = 0; i < count; i++) columns[i] = A + (size_t)i * t->rows;
     point_set_fill(set, t->body, t->Ut, count, elements);

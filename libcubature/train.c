@@ -27,6 +27,7 @@ cubature_training_options cubature_training_default_options(void) {
                                        .seed = 1,
                                        .settled = 0.005,
                                        .recentre = true,
+                                       .balanced = true,
                                        .most_poses = 5000};
 }
 
@@ -70,17 +71,27 @@ static double *error_work(const cubature_forces *forces) {
     return fem_alloc(forces->work + (size_t)forces->r, sizeof(double));
 }
 
-double cubature_rule_error(const cubature_rule *rule, const cubature_poses *poses) {
+double cubature_rule_error(const cubature_rule *rule, const cubature_poses *poses, bool balanced) {
     cubature_forces forces = cubature_rule_forces(rule);
-    double         *work = error_work(&forces), sum = 0;
-    int             counted = 0;
-    for (int t = 0; work && t < poses->count; t++) {
-        size_t at = (size_t)t * (size_t)rule->r;
-        double error = pose_error(&forces, poses->q + at, poses->f + at, work);
-        if (error >= 0) sum += error * error, counted++;
+    size_t          r = (size_t)rule->r;
+    double         *work = error_work(&forces), *sums = fem_calloc(2 * r, sizeof *sums), top = 0, bottom = 0;
+    for (int t = 0; work && sums && t < poses->count; t++) {
+        const double *f = poses->f + (size_t)t * r, norm = dense_norm(rule->r, f);
+        if (pose_error(&forces, poses->q + (size_t)t * r, f, work) < 0) continue;
+        for (size_t l = 0; l < r; l++) { // work holds f~ - f
+            sums[l] += work[l] * work[l] / (norm * norm);
+            sums[r + l] += f[l] * f[l] / (norm * norm);
+        }
+    }
+    for (size_t l = 0; work && sums && l < r; l++) {
+        double size = balanced ? sums[r + l] : 1;
+        if (!(sums[r + l] > 0)) continue;
+        top += sums[l] / size;
+        bottom += sums[r + l] / size;
     }
     fem_free(work);
-    return counted > 0 ? sqrt(sum / counted) : NAN;
+    fem_free(sums);
+    return bottom > 0 ? sqrt(top / bottom) : NAN;
 }
 
 // ---- fits ----------------------------------------------------------------------------------------------------------
@@ -153,7 +164,7 @@ fem_status cubature_fit(cubature_rule *rule, const fem_body *body, int r, const 
     trainer    t = {0};
     fitted     f = {0};
     FEM_TRY(cubature_training_check(options));
-    FEM_TRY(trainer_create(&t, body, r, U, poses));
+    FEM_TRY(trainer_create(&t, body, r, U, poses, options->balanced));
     FEM_TRY(fit_from(rule, &t, U, options, progress, NULL, &f, report));
 done:
     fitted_destroy(&f);
@@ -162,13 +173,13 @@ done:
 }
 
 fem_status cubature_fit_weights(cubature_rule *rule, const fem_body *body, int r, const double *U,
-                                const cubature_poses *poses, int count, const int *elements, bool modal,
+                                const cubature_poses *poses, int count, const int *elements, bool modal, bool balanced,
                                 cubature_training_report *report) {
     fem_status status = FEM_OK;
     trainer    t = {0};
     fitted     f = {0};
     double     begun = fem_seconds();
-    FEM_TRY(trainer_create(&t, body, r, U, poses));
+    FEM_TRY(trainer_create(&t, body, r, U, poses, balanced));
     FEM_TRY(modal ? fit_modal_weights(&t, count, elements, &f) : fit_single_weights(&t, count, elements, &f));
     if (f.count == 0) {
         status = fem_fail(FEM_NO_CONVERGENCE, "cubature: no element has a force along those of the training poses");
@@ -330,7 +341,7 @@ static fem_status generate_incremental(training *t, double *centre, double *sigm
     while (!t->complete) {
         FEM_TRY(write_checkpoint(t));
         FEM_TRY(fem_progress_report(t->progress, "training poses", 1 - exp(-t->batches / 10.0)));
-        FEM_TRY(trainer_create(&matrix, t->body, t->r, t->U, &t->poses));
+        FEM_TRY(trainer_create(&matrix, t->body, t->r, t->U, &t->poses, t->options->balanced));
         FEM_TRY(fit_modal_weights(&matrix, count, elements, &f));
         double change = f.modal_error > 0 ? fabs(f.modal_error - t->error) / f.modal_error : 0;
         t->error = f.modal_error;
@@ -418,7 +429,7 @@ static fem_status fit_and_keep(training *t, cubature_rule *rule, cubature_traini
     fem_status status = FEM_OK;
     trainer    matrix = {0};
     fitted     f = {0};
-    FEM_TRY(trainer_create(&matrix, t->body, t->r, t->U, &t->poses));
+    FEM_TRY(trainer_create(&matrix, t->body, t->r, t->U, &t->poses, t->options->balanced));
     status = fit_from(rule, &matrix, t->U, t->options, t->progress, &t->chosen, &f, report);
     if (status == FEM_STOPPED && f.elements) { // what was chosen so far is kept
         fitted_destroy(&t->chosen);
@@ -437,7 +448,7 @@ static fem_status test_rule(const training *t, const cubature_rule *rule, cubatu
     if (t->options->held_out == 0) return FEM_OK;
     fem_status status = cubature_poses_sample(&others, t->body, t->r, t->U, t->rayleigh, t->amplitude,
                                               t->options->seed + HELD_OUT_SEED, t->options->held_out, NULL);
-    if (status == FEM_OK) report->held_out_error = cubature_rule_error(rule, &others);
+    if (status == FEM_OK) report->held_out_error = cubature_rule_error(rule, &others, t->options->balanced);
     cubature_poses_destroy(&others);
     return status;
 }

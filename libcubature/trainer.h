@@ -4,18 +4,19 @@
 
 #include "libcubature/points.h"
 
-// Rows of the training matrix: mode l at pose t is row l x stride + t, scaled by 1 / |f_t|; poses are padded to a
-// multiple of eight, with rows of zeros. The rows of one mode are neighbours, so that its problem is a part of a
-// column.
+// Rows of the training matrix: mode l at pose t is row l x stride + t, scaled by 1 / |f_t|, and when
+// balanced so that the right-hand side of each mode has length 1; poses are padded to a multiple of eight, with rows of
+// zeros. The rows of one mode are neighbours, so that its problem is a part of a column.
 typedef struct trainer {
     const fem_body         *body;
     int                     r, poses; // poses that have a force
     size_t                  stride, rows;
-    double                 *Ut;     // n x r
-    double                 *q;      // blocks of eight poses: r x 8 each
-    double                 *scale;  // stride
-    double                 *b;      // rows: the right-hand side
-    double                  b_norm; // = sqrt(poses)
+    double                 *Ut;         // n x r
+    double                 *q;          // blocks of eight poses: r x 8 each
+    double                 *scale;      // stride
+    double                 *mode_scale; // r: of the rows of a mode
+    double                 *b;          // rows: the right-hand side
+    double                  b_norm;     // = sqrt(poses)
     fem_material_constants *constants;
     point_set              *sets;         // per worker: room for a few elements
     int                     set_elements; // how many
@@ -23,7 +24,8 @@ typedef struct trainer {
 } trainer;
 
 // Poses without force, or with a force that is not finite, are left out. FEM_BAD_INPUT when none is left.
-fem_status trainer_create(trainer *t, const fem_body *body, int r, const double *U, const cubature_poses *poses);
+fem_status trainer_create(trainer *t, const fem_body *body, int r, const double *U, const cubature_poses *poses,
+                          bool balanced);
 void       trainer_destroy(trainer *t);
 // A (rows x count) = the columns of `elements`, on all threads.
 void trainer_columns(const trainer *t, int count, const int *elements, double *A);

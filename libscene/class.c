@@ -33,6 +33,7 @@ static fem_hash class_key(const scene_part *part, fem_mass_kind mass) {
     hash = hash_int(hash, part->quadrature);
     hash = hash_int(hash, mass);
     hash = hash_int(hash, part->forces);
+    if (part->forces == SCENE_CUBATURE) hash = scene_cubature_hash(hash, &part->training);
     hash = fem_hash_add(hash, part->fixed.items, (size_t)part->fixed.count * sizeof *part->fixed.items);
     hash = hash_int(hash, modes->method);
     hash = hash_recipe(hash, &modes->recipe);
@@ -51,14 +52,17 @@ static fem_status write_class(const scene_class *c, fem_hash key, const char *pa
     const cubature_polynomial *p = &c->polynomial;
     const int                  size[] = {c->basis.n, c->basis.r, p->group_count, p->set_count};
     size_t                     r = (size_t)c->basis.r;
-    fem_store_item             items[] = {
+    fem_store_item             items[5 + SCENE_CUBATURE_ITEMS] = {
                     {"size", FEM_STORE_INT, 4, size},
                     {"omega2", FEM_STORE_DOUBLE, r, c->basis.omega2},
                     {"U", FEM_STORE_DOUBLE, (size_t)c->basis.n * r, c->basis.U},
                     {"sets", FEM_STORE_DOUBLE, (size_t)p->set_count * p->count, p->sets},
                     {"mass", FEM_STORE_DOUBLE, (size_t)p->group_count * r * r, p->mass},
     };
-    return fem_store_write(path, "class", CLASS_VERSION, key, 5, items);
+    int    rule_size[3];
+    double numbers[6];
+    int    more = c->rule.count > 0 ? scene_cubature_items(c, rule_size, numbers, items + 5) : 0;
+    return fem_store_write(path, "class", CLASS_VERSION, key, 5 + more, items);
 }
 
 // The groups of a mesh: those of its materials that elements have, in their order.
@@ -106,6 +110,7 @@ static fem_status fill_class(scene_class *c, const scene_part *part, const fem_s
         }
         cubature_polynomial_sum(&c->polynomial);
     }
+    if (part->forces == SCENE_CUBATURE) FEM_TRY(scene_cubature_read(c, part, store, path));
 done:
     fem_free(materials);
     return status;
@@ -186,8 +191,9 @@ done:
     return status;
 }
 
+// `path` is that of the cache file, beside which an interrupted training keeps what it has; or NULL.
 static fem_status make_class(scene_class *c, const scene_part *part, const fem_body *body, fem_mass_kind mass,
-                             const fem_progress *progress) {
+                             const char *path, fem_hash key, const fem_progress *progress) {
     fem_status     status = FEM_OK;
     fem_sparse     K = {0}, M = {0};
     size_t         n = 3 * (size_t)part->mesh.vertex_count;
@@ -210,6 +216,7 @@ static fem_status make_class(scene_class *c, const scene_part *part, const fem_b
         cubature_polynomial_options options = cubature_polynomial_default_options();
         FEM_TRY(cubature_polynomial_create(&c->polynomial, body, c->basis.r, c->basis.U, &options, progress));
     }
+    if (part->forces == SCENE_CUBATURE) FEM_TRY(scene_cubature_train(c, part, body, &K, &M, path, key, progress));
     c->seconds_forces = fem_seconds() - begun;
 done:
     fem_free(fixed);
@@ -250,6 +257,9 @@ static fem_status finish_class(scene_class *c, const scene_part *part, const fem
         c->forces = cubature_linear_forces(&c->linear);
     } else if (part->forces == SCENE_POLYNOMIAL) {
         c->forces = cubature_polynomial_forces(&c->polynomial);
+    } else if (part->forces == SCENE_CUBATURE) {
+        FEM_TRY(scene_cubature_finish(c, body));
+        c->forces = cubature_rule_forces(&c->rule);
     } else {
         FEM_TRY(cubature_full_create(&c->full, body, (int)r, c->basis.U));
         c->forces = cubature_full_forces(c->full);
@@ -306,7 +316,7 @@ static fem_status create_cached(scene_class *c, const scene_part *part, const fe
     status = cache_path(&path, cache, part->name, key);
     if (status == FEM_IO) {
         FEM_TRY(add_note(notes, fem_message()));
-        return make_class(c, part, body, mass, progress);
+        return make_class(c, part, body, mass, NULL, key, progress);
     }
     FEM_TRY(status);
     status = read_class(c, part, key, path);
@@ -321,7 +331,12 @@ static fem_status create_cached(scene_class *c, const scene_part *part, const fe
     }
     modes_basis_destroy(&c->basis);
     cubature_polynomial_destroy(&c->polynomial);
-    FEM_TRY(make_class(c, part, body, mass, progress));
+    cubature_rule_destroy(&c->rule);
+    FEM_TRY(make_class(c, part, body, mass, path, key, progress));
+    if (c->rule.count > 0) {
+        snprintf(text, sizeof text, "%.1100s.vtu", path);
+        if (scene_cubature_write(c, &part->mesh, text) != FEM_OK) FEM_TRY(add_note(notes, fem_message()));
+    }
     if (write_class(c, key, path) != FEM_OK) {
         snprintf(text, sizeof text, "%.1000s; the class is not kept", fem_message());
         FEM_TRY(add_note(notes, text));
@@ -334,17 +349,21 @@ done:
 fem_status scene_class_create(scene_class **class, const scene_part *part, const fem_body *body, fem_mass_kind mass,
                               const char *cache, const fem_progress *progress, char **notes) {
     fem_status   status = FEM_OK;
+    char        *text = NULL;
     scene_class *c = fem_calloc(1, sizeof *c);
     if (!c) return fem_fail(FEM_NO_MEMORY, "no memory for a class");
     // a basis file says itself what it holds: its content is no part of the key
     if (cache && part->modes.method != SCENE_MODES_FILE)
         FEM_TRY(create_cached(c, part, body, mass, cache, progress, notes));
     else
-        FEM_TRY(make_class(c, part, body, mass, progress));
+        FEM_TRY(make_class(c, part, body, mass, NULL, (fem_hash){0}, progress));
     FEM_TRY(finish_class(c, part, body, mass));
+    FEM_TRY(scene_cubature_note(c, part, &text));
+    if (text) FEM_TRY(add_note(notes, text));
     *class = c;
     c = NULL;
 done:
+    fem_free(text);
     scene_class_destroy(c);
     if (status != FEM_OK) fem_fail_prefix(status, "part \"%s\": ", part->name);
     return status;
@@ -355,6 +374,7 @@ void scene_class_destroy(scene_class *c) {
     modes_basis_destroy(&c->basis);
     cubature_polynomial_destroy(&c->polynomial);
     cubature_full_destroy(c->full);
+    cubature_rule_destroy(&c->rule);
     fem_free(c->K0);
     fem_free(c->M);
     fem_free(c);
