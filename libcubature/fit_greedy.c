@@ -373,7 +373,7 @@ fem_status fit_empirical(const trainer *t, const cubature_training_options *o, c
     for (double target = o->error;;) {
         int before = g.set.count;
         FEM_TRY(choose(&g, c.Y, y, length, c.count, most, target, blocked, score));
-        if (g.set.count == before) break; // nothing more to be had
+        if (g.set.count == before && g.error > target) break; // nothing more to be had
         for (int k = 0; k < g.set.count; k++) chosen[k] = elements[g.element[g.set.column[k]]];
         fitted_destroy(&f);
         FEM_TRY(fit_single_weights(t, g.set.count, chosen, &f));

@@ -23,6 +23,7 @@ cubature_training_options cubature_training_default_options(void) {
     return (cubature_training_options){.method = CUBATURE_EMPIRICAL,
                                        .error = 0.01,
                                        .displacement = 0.1,
+                                       .spread = 0.02,
                                        .held_out = 100,
                                        .seed = 1,
                                        .settled = 0.005,
@@ -48,6 +49,7 @@ fem_status cubature_training_check(const cubature_training_options *o) {
         return bad_count("given poses", o->given_count, "from 0 to 1000000");
     if (!(o->displacement > 0 && o->displacement <= 10))
         return bad_number("displacement", o->displacement, "in (0, 10]");
+    if (!(o->spread > 0 && o->spread <= 1)) return bad_number("spread", o->spread, "in (0, 1]");
     if (o->held_out < 0 || o->held_out > 1000000) return bad_count("held_out", o->held_out, "from 0 to 1000000");
     if (o->candidates < 0) return bad_count("candidates", o->candidates, ">= 0");
     if (!(o->settled > 0 && o->settled < 1)) return bad_number("settled", o->settled, "in (0, 1)");
@@ -318,8 +320,8 @@ done:
 static fem_status make_batch(training *t, const double *centre, const double *sigma, int count) {
     cubature_poses batch = {0};
     int            inverted = 0;
-    fem_status     status =
-        poses_normal(&batch, t->body, t->r, t->U, centre, sigma, t->options->seed, t->poses.count, count, &inverted);
+    fem_status status = poses_normal(&batch, t->body, t->r, t->U, centre, sigma, t->options->spread, t->options->seed,
+                                     t->poses.count, count, &inverted);
     if (status == FEM_OK) status = add_poses(t, &batch);
     t->inverted += inverted;
     t->batches++;
@@ -446,8 +448,9 @@ done:
 static fem_status test_rule(const training *t, const cubature_rule *rule, cubature_training_report *report) {
     cubature_poses others = {0};
     if (t->options->held_out == 0) return FEM_OK;
-    fem_status status = cubature_poses_sample(&others, t->body, t->r, t->U, t->rayleigh, t->amplitude,
-                                              t->options->seed + HELD_OUT_SEED, t->options->held_out, NULL);
+    fem_status status =
+        cubature_poses_sample(&others, t->body, t->r, t->U, t->rayleigh, t->amplitude, t->options->spread,
+                              t->options->seed + HELD_OUT_SEED, t->options->held_out, NULL);
     if (status == FEM_OK) report->held_out_error = cubature_rule_error(rule, &others, t->options->balanced);
     cubature_poses_destroy(&others);
     return status;

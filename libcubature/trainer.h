@@ -32,9 +32,10 @@ void trainer_columns(const trainer *t, int count, const int *elements, double *A
 // The same for at most set_elements of them, by one worker.
 void trainer_some_columns(const trainer *t, int worker, int count, const int *elements, double *A);
 
-// Poses around `centre` (NULL: 0) with standard deviations sigma (r), numbers `first` on of the sequence of the seed.
+// Poses around `centre` (NULL: 0) with standard deviations sigma (r), each times spread^u, u uniform in
+// (0, 1); numbers `first` on of the sequence of the seed.
 fem_status poses_normal(cubature_poses *poses, const fem_body *body, int r, const double *U, const double *centre,
-                        const double *sigma, unsigned seed, int first, int count, int *inverted);
+                        const double *sigma, double spread, unsigned seed, int first, int count, int *inverted);
 
 // Random numbers that depend on their place only.
 double random_uniform(unsigned seed, unsigned long index); // (0, 1)

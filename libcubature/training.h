@@ -22,21 +22,23 @@ const char *cubature_method_name(cubature_method method); // "empirical", ...
 
 typedef struct cubature_training_options {
     cubature_method method;
-    double          error;          // of the fit, at which the choice of elements ends; (0, 1)
-    int             elements;       // at most so many; 0: those of the body
-    int             poses;          // Gaussian; 0: incremental generation (P0 Algorithm 1)
-    int             given_count;    // poses to be used in place of generated ones
-    const double   *given;          // r x given_count
-    double          displacement;   // of generated poses: median of the largest displacement, over the body's diagonal
-    int             held_out;       // poses that the rule is tested with and not trained with; 0: none
-    unsigned        seed;           // of everything random
-    int             candidates;     // optimized: elements looked at in a step; empirical: in all. 0: 1000, or as needed
-    double          settled;        // incremental: relative change of the error at which no more poses are made; 0.005
-    bool            balanced;       // what `error` means
-    bool            recentre;       // incremental: new poses around the worst ones
-    int             most_poses;     // incremental; 5000
-    const char     *checkpoint;     // file that keeps what was done, for an interrupted training to go on; or NULL
-    fem_hash        checkpoint_key; // of everything that the training depends on
+    double          error;        // of the fit, at which the choice of elements ends; (0, 1)
+    int             elements;     // at most so many; 0: those of the body
+    int             poses;        // Gaussian; 0: incremental generation (P0 Algorithm 1)
+    int             given_count;  // poses to be used in place of generated ones
+    const double   *given;        // r x given_count
+    double          displacement; // of generated poses: median of the largest displacement, over the body's diagonal
+    double          spread;       // generated poses are multiplied by spread^u, u uniform in (0, 1): small ones hold
+                                  // the stiffness at rest, which large ones say little about. 1: as P0. (0, 1]
+    int         held_out;         // poses that the rule is tested with and not trained with; 0: none
+    unsigned    seed;             // of everything random
+    int         candidates;       // optimized: elements looked at in a step; empirical: in all. 0: 1000, or as needed
+    double      settled;          // incremental: relative change of the error at which no more poses are made; 0.005
+    bool        balanced;         // what `error` means
+    bool        recentre;         // incremental: new poses around the worst ones
+    int         most_poses;       // incremental; 5000
+    const char *checkpoint;       // file that keeps what was done, for an interrupted training to go on; or NULL
+    fem_hash    checkpoint_key;   // of everything that the training depends on
 } cubature_training_options;
 cubature_training_options cubature_training_default_options(void); // empirical, 1%, incremental, 100 held out
 fem_status                cubature_training_check(const cubature_training_options *options);
@@ -73,9 +75,11 @@ typedef struct cubature_poses {
 void cubature_poses_destroy(cubature_poses *poses);
 
 // Gaussian poses with standard deviations amplitude / sqrt(rayleigh), none of which inverts an element: those that do
-// are halved until they do not (their number in *inverted, may be NULL). Number `first` on of the sequence of a seed.
+// are halved until they do not (their number in *inverted, may be NULL). Each is multiplied by spread^u, u uniform in
+// (0, 1).
 fem_status cubature_poses_sample(cubature_poses *poses, const fem_body *body, int r, const double *U,
-                                 const double *rayleigh, double amplitude, unsigned seed, int count, int *inverted);
+                                 const double *rayleigh, double amplitude, double spread, unsigned seed, int count,
+                                 int *inverted);
 // The amplitude with which the median of the largest displacement is `displacement` (metres).
 fem_status cubature_amplitude(const fem_body *body, int r, const double *U, const double *rayleigh, double displacement,
                               unsigned seed, double *amplitude);

@@ -13,7 +13,7 @@ static void body_create(polynomial_case *c, fem_material_kind kind) {
 static const double rayleigh[R] = {1, 1.5, 2, 3, 4, 6};
 
 static void sample(const polynomial_case *c, double amplitude, unsigned seed, int count, cubature_poses *poses) {
-    assert_ok(cubature_poses_sample(poses, c->body, R, c->U, rayleigh, amplitude, seed, count, NULL));
+    assert_ok(cubature_poses_sample(poses, c->body, R, c->U, rayleigh, amplitude, 1, seed, count, NULL));
 }
 
 static void test_forces(void **state) {
@@ -91,7 +91,7 @@ static void test_inverted_poses(void **state) {
     int             inverted = 0;
     double          smallest[40], least = INFINITY;
     body_create(&c, FEM_NEOHOOKEAN);
-    assert_ok(cubature_poses_sample(&poses, c.body, R, c.U, rayleigh, 2, 5, 40, &inverted));
+    assert_ok(cubature_poses_sample(&poses, c.body, R, c.U, rayleigh, 2, 1, 5, 40, &inverted));
     assert_ok(cubature_pose_forces(c.body, R, c.U, 40, poses.q, poses.f, smallest));
     for (int t = 0; t < 40; t++) least = fmin(least, smallest[t]);
     print_message("%d of 40 poses inverted an element and were made smaller; smallest det F now %.3f\n", inverted,
