@@ -23,7 +23,7 @@ cubature_training_options cubature_training_default_options(void) {
     return (cubature_training_options){.method = CUBATURE_EMPIRICAL,
                                        .error = 0.01,
                                        .displacement = 0.1,
-                                       .spread = 0.02,
+                                       .spread = 1,
                                        .held_out = 100,
                                        .seed = 1,
                                        .settled = 0.005,
