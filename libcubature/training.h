@@ -28,8 +28,8 @@ typedef struct cubature_training_options {
     int             given_count;  // poses to be used in place of generated ones
     const double   *given;        // r x given_count
     double          displacement; // of generated poses: median of the largest displacement, over the body's diagonal
-    double          spread;        // generated poses are multiplied by spread^u, u uniform in (0, 1). 1: as in P0, and
-                                   // better in every motion measured so far. (0, 1]
+    double          spread;       // generated poses are multiplied by spread^u, u uniform in (0, 1). 1: as in P0, and
+                                  // better in every motion measured so far. (0, 1]
     int         held_out;         // poses that the rule is tested with and not trained with; 0: none
     unsigned    seed;             // of everything random
     int         candidates;       // optimized: elements looked at in a step; empirical: in all. 0: 1000, or as needed
