@@ -29,7 +29,7 @@ OPTIMISE ?= -O3 -g
 CFLAGS   ?=
 ALL_CFLAGS = -std=c17 $(OPTIMISE) -fno-math-errno -ffp-contract=off $(WARNINGS) $(if $(ARCH),-march=$(ARCH)) -fPIC -pthread -D_GNU_SOURCE \
              -DLIMBER_VERSION='"$(VERSION)"' -I. $(SANITIZE) $(CFLAGS)
-LIBS := -lopenblas -llapacke -lcholmod -larpack -lmetis -lcjson -lz -lxxhash -lpthread -lm
+LIBS := -lopenblas -llapacke -lcholmod -larpack -lmetis -lcjson -lz -lpng -lxxhash -lpthread -lm
 
 LIBRARIES := libfem libdomain libmodes libcubature libsolver libscene
 KERNELS   := $(foreach l,$(LIBRARIES),$(wildcard $(l)/kernel_*.c))
@@ -117,6 +117,7 @@ demo:
 
 SCRIPT_TESTS := scripts/check-includes scripts/test-scripts scripts/test-readme scripts/test-example
 SCRIPT_TESTS += $(if $(LIMBER_LONG),scripts/test-mesh-programs) # files of gmsh, tetgen and ccx
+SCRIPT_TESTS += $(if $(LIMBER_LONG),scripts/test-glb-programs) # the Khronos validator, Blender
 build-tests: all $(TESTS)
 test:
 	+$(prepare) build-tests
@@ -132,7 +133,7 @@ asan:
 
 # Each reader with bytes that libFuzzer invents, for FUZZ_SECONDS; needs clang.
 FUZZ_SECONDS ?= 60
-FUZZ_TARGETS ?= veg vegb node vtu vtk msh mesh meshb inp obj stl ply bou veg.gz json store basis
+FUZZ_TARGETS ?= veg vegb node vtu vtk msh mesh meshb inp obj stl ply fill bou npy mtx veg.gz json store basis glb
 FUZZ_PROGRAMS := $(FUZZ_TARGETS:%=$(BUILD)/%)
 $(FUZZ_PROGRAMS:$(BUILD)/%=$(BUILD)/fuzz-%.o): $(BUILD)/fuzz-%.o: tests/fuzz/fuzz.c $(FLAGS_FILE)
 	$(SAY) CC '$< (.$*)'

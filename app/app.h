@@ -21,9 +21,9 @@ typedef struct app_command {
 } app_command;
 
 extern const app_command command_run, command_check, command_precompute; // scenes
-extern const app_command command_info, command_convert;                  // meshes
+extern const app_command command_info, command_convert, command_mesh;    // meshes
 extern const app_command command_modes, command_evaluate;                // the gauges of the numerics
-extern const app_command command_decompose;
+extern const app_command command_decompose, command_render;
 
 // ---- options ----------------------------------------------------------------------------------------------------
 
@@ -86,6 +86,8 @@ fem_status app_material_apply(fem_mesh *mesh, const char *path, bool needs_densi
                               const app_material_options *options);
 // Did the file say what the body is made of?
 bool app_mesh_has_material(const fem_mesh *mesh);
+
+bool app_is_scene(const char *path); // by its ending: .json, .json.gz
 
 // ---- held vertices (fixed_option.c) -----------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ static int print_json(const scene *s, const scene_summary *a) {
     app_json_number(&json, "volume", a->volume);
     app_json_numbers(&json, "low", 3, a->low);
     app_json_numbers(&json, "high", 3, a->high);
+    app_json_integer(&json, "domains", s->tree.domains.count);
     app_json_integer(&json, "frames", a->frames);
     app_json_number(&json, "steps", a->steps);
     app_json_number(&json, "step", s->solver.time_step);
@@ -37,6 +38,10 @@ static int print_text(const scene *s, const scene_summary *a) {
     printf("  mass       %.6g kg, volume %.6g m^3\n", a->mass, a->volume);
     printf("  supports   %d vertices fixed, %d moved; %d degrees of freedom are free\n", a->fixed, a->moved,
            a->free_dofs);
+    if (s->tree.domains.count > 0)
+        printf("  domains    %d in a tree of depth %d, %d closures of loops and %d further feet on springs\n",
+               s->tree.domains.count, s->tree.domains.report.depth, s->tree.domains.closures.count,
+               s->tree.domains.grounds.count);
     printf("  actions    %d, probes %d\n", s->action_count, s->probe_count);
     if (s->method == SCENE_STATIC)
         printf("  run        static, %d load step%s\n", s->solver.load_steps, s->solver.load_steps == 1 ? "" : "s");

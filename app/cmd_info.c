@@ -231,6 +231,65 @@ done:
     return status;
 }
 
+// Modes that a domain asks for; the share of a total is known only when the classes are made.
+static void modes_text(const scene *s, int domain, char text[16]) {
+    int modes = s->tree.own[domain].modes;
+    if (modes == SOLVER_MODES_SHARED)
+        snprintf(text, 16, "share");
+    else
+        snprintf(text, 16, "%d", modes);
+}
+
+static double interface_area(const domain_tree *t, int domain) {
+    double area = 0;
+    for (int k = t->interfaces.start[domain]; k < t->interfaces.start[domain + 1]; k++)
+        area += t->interfaces.weights[k];
+    return area;
+}
+
+static void json_tree(app_json *json, const scene *s) {
+    const domain_tree *t = &s->tree.domains;
+    app_json_object(json, "tree");
+    app_json_integer(json, "domains", t->count);
+    app_json_integer(json, "depth", t->report.depth);
+    app_json_integer(json, "total_modes", s->tree.assembly.total);
+    app_json_integer(json, "closures", t->closures.count);
+    app_json_integer(json, "grounds", t->grounds.count);
+    app_json_array(json, "list");
+    for (int i = 0; i < t->count; i++) {
+        app_json_object(json, NULL);
+        app_json_text(json, "name", t->name[i]);
+        app_json_integer(json, "parent", t->parent[i]);
+        app_json_integer(json, "level", t->level[i]);
+        app_json_integer(json, "elements", t->element_start[i + 1] - t->element_start[i]);
+        app_json_integer(json, "modes", s->tree.own[i].modes);
+        app_json_text(json, "forces", solver_forces_name(s->tree.own[i].forces));
+        app_json_number(json, "stiffness", s->tree.own[i].stiffness);
+        app_json_number(json, "interface_area", interface_area(t, i));
+        app_json_end(json);
+    }
+    app_json_end(json);
+    app_json_end(json);
+}
+
+static void print_tree(const scene *s) {
+    const domain_tree *t = &s->tree.domains;
+    printf("\ntree          %d domains, depth %d, %d to %d elements each\n", t->count, t->report.depth,
+           t->report.smallest, t->report.largest);
+    if (s->tree.assembly.total > 0) printf("modes         %d in all, shared out by size\n", s->tree.assembly.total);
+    if (t->closures.count + t->grounds.count > 0)
+        printf("springs       %d closures of loops, %d further feet\n", t->closures.count, t->grounds.count);
+    printf("  number  level  parent  elements  modes  forces      stiffness  interface m^2  name\n");
+    for (int i = 0; i < t->count; i++) {
+        char modes[16];
+        modes_text(s, i, modes);
+        printf("  %6d  %5d  %6d  %8d  %5s  %-10s  %9.4g  %13.6g  %*s%s\n", i, t->level[i], t->parent[i],
+               t->element_start[i + 1] - t->element_start[i], modes,
+               s->tree.own[i].modes == 0 ? "rigid" : solver_forces_name(s->tree.own[i].forces),
+               s->tree.own[i].stiffness, interface_area(t, i), t->level[i] < 20 ? t->level[i] : 20, "", t->name[i]);
+    }
+}
+
 static int json_scene(const scene *s, const fem_quality *qualities) {
     app_json json;
     app_json_begin(&json, stdout);
@@ -243,6 +302,7 @@ static int json_scene(const scene *s, const fem_quality *qualities) {
     app_json_integer(&json, "actions", s->action_count);
     app_json_integer(&json, "probes", s->probe_count);
     app_json_text(&json, "object", s->parts[s->object].name);
+    if (s->tree.domains.count > 0) json_tree(&json, s);
     app_json_array(&json, "parts");
     for (int i = 0; i < s->part_count; i++) {
         app_json_object(&json, NULL);
@@ -262,6 +322,7 @@ static void print_scene(const scene *s, const fem_quality *qualities) {
     printf("\ngravity       %g %g %g m/s^2\n", s->gravity[0], s->gravity[1], s->gravity[2]);
     printf("actions       %d\nprobes        %d\nobject        part %s\n", s->action_count, s->probe_count,
            s->parts[s->object].name);
+    if (s->tree.domains.count > 0) print_tree(s);
     for (int i = 0; i < s->part_count; i++) {
         printf("\n");
         print_mesh(s->parts[i].name, &s->parts[i].mesh, &qualities[i]);
@@ -291,14 +352,6 @@ done:
     return status;
 }
 
-static bool is_scene(const char *path) {
-    static const char *const endings[] = {".json", ".json.gz"};
-    size_t                   length = strlen(path);
-    for (int i = 0; i < 2; i++)
-        if (length > strlen(endings[i]) && strcmp(path + length - strlen(endings[i]), endings[i]) == 0) return true;
-    return false;
-}
-
 static int run(int argc, char **argv) {
     bool             json = false, machine = false;
     const app_option options[] = {
@@ -314,7 +367,8 @@ static int run(int argc, char **argv) {
 
     exit_code = APP_DONE;
     const char *path = words.items[0];
-    fem_status status = is_scene(path) ? describe_scene(path, json, &exit_code) : describe_mesh(path, json, &exit_code);
+    fem_status  status =
+        app_is_scene(path) ? describe_scene(path, json, &exit_code) : describe_mesh(path, json, &exit_code);
     return status == FEM_OK ? exit_code : app_fail(status);
 }
 

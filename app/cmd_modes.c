@@ -6,12 +6,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 typedef struct settings {
     app_material_options material;
     fem_body_options     body;
     modes_settings       modes;
-    const char          *mass, *matrices;
+    const char          *mass, *matrices, *rotations;
     app_list             write;
     int                  threads;
     bool                 json, quiet;
@@ -84,19 +85,19 @@ done:
 static fem_status sketch(const workpiece *w, const settings *s, const modes_recipe *recipe,
                          const fem_progress *progress, findings *found) {
     fem_status     status = FEM_OK;
-    int            count = s->modes.loads.count;
+    int            count = 0;
     size_t         n = 3 * (size_t)w->mesh->vertex_count;
-    double        *loads = fem_calloc(n * (size_t)count, sizeof *loads), *u = fem_calloc(n * (size_t)count, sizeof *u);
+    double        *loads = NULL, *u = NULL, begun = fem_seconds();
     solver_options options = solver_default_options();
-    double         begun = fem_seconds();
-    if (!loads || !u) {
+    FEM_TRY(modes_read_loads(w->mesh, s->modes.load_file, &s->modes.loads, &loads, &count));
+    u = fem_calloc(n * (size_t)count, sizeof *u);
+    if (!u) {
         status = fem_fail(FEM_NO_MEMORY, "modes: a sketch of %d loads", count);
         goto done;
     }
-    for (int i = 0; i < count; i++) FEM_TRY(modes_read_load(w->mesh, s->modes.loads.items[i], loads + n * (size_t)i));
     FEM_TRY(solver_sketch(w->body, w->fixed, &options, count, loads, progress, u));
     found->seconds_sketch = fem_seconds() - begun;
-    FEM_TRY(modes_build_sketch(&w->problem, count, u, recipe, &found->basis));
+    FEM_TRY(modes_build_sketch(&w->problem, count, u, recipe, &found->basis, &found->report));
     for (size_t i = 0; i < n; i++) found->report.free_dofs += !w->fixed[i];
 done:
     fem_free(loads);
@@ -108,10 +109,14 @@ static fem_status find_modes(const workpiece *w, const settings *s, modes_recipe
                              findings *found) {
     fem_status      status = FEM_OK;
     modes_interface interfaces[sizeof s->modes.interfaces.items / sizeof *s->modes.interfaces.items];
+    double         *vectors = NULL;
     FEM_TRY(modes_read_interfaces(w->mesh, &s->modes.interfaces, interfaces));
     recipe->krylov.interface_count = s->modes.interfaces.count;
     recipe->krylov.interfaces = interfaces;
-    if (s->modes.loads.count > 0)
+    if (s->modes.vectors)
+        FEM_TRY(modes_read_vectors(w->mesh, s->modes.vectors, &vectors, &recipe->krylov.vector_count));
+    recipe->krylov.vectors = vectors;
+    if (strcmp(s->modes.method, "sketch") == 0)
         FEM_TRY(sketch(w, s, recipe, progress, found));
     else
         FEM_TRY(modes_build(&w->problem, w->body, recipe, NULL, progress, &found->basis, &found->report));
@@ -119,28 +124,48 @@ static fem_status find_modes(const workpiece *w, const settings *s, modes_recipe
     FEM_TRY(modes_examine(&w->problem, &found->basis, &found->quality));
     found->seconds_examine = fem_seconds() - begun;
 done:
+    fem_free(vectors);
     return status;
 }
 
 static double frequency(double omega2) { return sqrt(fmax(omega2, 0)) / (2 * acos(-1)); }
 
-// The mesh with a field "mode_1", "mode_2", ... for each mode, m/sqrt(kg).
-static fem_status write_vtu(const fem_mesh *mesh, const modes_basis *basis, const char *path) {
+// The mesh with a field for each column of X: "mode_1", "mode_2", ... m/sqrt(kg), or "rotation_1", ... 1/sqrt(kg).
+static fem_status write_fields(const fem_mesh *mesh, const char *name, int columns, const double *X, const char *path) {
     fem_status status = FEM_OK;
-    fem_field *fields = fem_calloc((size_t)basis->r, sizeof *fields);
-    char(*names)[24] = fem_calloc((size_t)basis->r, sizeof *names);
+    fem_field *fields = fem_calloc((size_t)columns, sizeof *fields);
+    char(*names)[24] = fem_calloc((size_t)columns, sizeof *names);
     if (!fields || !names) {
-        status = fem_fail(FEM_NO_MEMORY, "modes: %d fields", basis->r);
+        status = fem_fail(FEM_NO_MEMORY, "modes: %d fields", columns);
         goto done;
     }
-    for (int i = 0; i < basis->r; i++) {
-        snprintf(names[i], sizeof names[i], "mode_%d", i + 1);
-        fields[i] = (fem_field){names[i], 3, basis->U + (size_t)i * (size_t)basis->n, false};
+    for (int i = 0; i < columns; i++) {
+        snprintf(names[i], sizeof names[i], "%s_%d", name, i + 1);
+        fields[i] = (fem_field){names[i], 3, X + (size_t)i * 3 * (size_t)mesh->vertex_count, false};
     }
-    FEM_TRY(fem_mesh_write_vtu(mesh, path, NULL, basis->r, fields));
+    FEM_TRY(fem_mesh_write_vtu(mesh, path, NULL, columns, fields));
 done:
     fem_free(fields);
     fem_free(names);
+    return status;
+}
+
+static bool ends_with(const char *path, const char *ending) {
+    size_t length = strlen(path), tail = strlen(ending);
+    return length > tail && strcmp(path + length - tail, ending) == 0;
+}
+
+// The rotation field of each mode, for modal warping.
+static fem_status write_rotations(const fem_mesh *mesh, const modes_basis *basis, const char *path) {
+    fem_status status = FEM_OK;
+    modes_warp warp = {0};
+    FEM_TRY(modes_warp_create(&warp, mesh, basis));
+    if (ends_with(path, ".vtu"))
+        FEM_TRY(write_fields(mesh, "rotation", warp.r, warp.Psi, path));
+    else
+        FEM_TRY(fem_matrix_write(path, warp.n, warp.r, warp.Psi));
+done:
+    modes_warp_destroy(&warp);
     return status;
 }
 
@@ -169,35 +194,70 @@ done:
     return status;
 }
 
-static bool ends_with(const char *path, const char *ending) {
-    size_t length = strlen(path), tail = strlen(ending);
-    return length > tail && strcmp(path + length - tail, ending) == 0;
-}
-
 static fem_status write_results(const workpiece *w, const settings *s, const findings *found) {
     fem_status         status = FEM_OK;
     const modes_basis *basis = &found->basis;
     for (int i = 0; i < s->write.count; i++) {
         const char *path = s->write.items[i];
         if (ends_with(path, ".vtu"))
-            FEM_TRY(write_vtu(w->mesh, basis, path));
+            FEM_TRY(write_fields(w->mesh, "mode", basis->r, basis->U, path));
         else if (ends_with(path, ".basis"))
             FEM_TRY(modes_basis_write(basis, found->key, path));
         else
             FEM_TRY(fem_matrix_write(path, basis->n, basis->r, basis->U));
     }
+    if (s->rotations) FEM_TRY(write_rotations(w->mesh, basis, s->rotations));
     if (s->matrices) FEM_TRY(write_matrices(w, s->matrices));
 done:
     return status;
 }
 
+// The stages of the way, in seconds: those that this basis went through.
+typedef struct stage {
+    const char *name, *title;
+    double      seconds;
+    bool        taken;
+} stage;
+enum { STAGES = 14 };
+
+static void list_stages(const settings *s, const findings *f, stage stages[STAGES]) {
+    const modes_recipe_report *r = &f->report;
+    bool        krylov = strcmp(s->modes.method, "krylov") == 0, sketch = strcmp(s->modes.method, "sketch") == 0;
+    bool        derivatives = s->modes.derivatives > 0;
+    const stage all[STAGES] = {
+        {"read", "read", f->seconds_read, true},
+        {"assemble", "assemble", f->seconds_assemble, true},
+        {"factor", "factor", r->seconds_factor, !sketch},
+        {"iterate", "iterate", r->seconds_linear, !sketch},
+        {"solve", "of it solve", r->krylov.seconds_solve, krylov},
+        {"orthogonalise", "orthogonalise", r->krylov.seconds_orthogonalise, krylov},
+        {"ritz", "Ritz step", r->krylov.seconds_ritz, krylov},
+        {"krylov_report", "residuals", r->krylov.seconds_report, krylov},
+        {"sketch", "sketch", f->seconds_sketch, sketch},
+        {"derivatives", "derivatives", r->seconds_derivatives, derivatives},
+        {"right_sides", "of it right-hand sides", r->derivatives.seconds_right, derivatives},
+        {"derivative_solve", "solve", r->derivatives.seconds_solve, derivatives},
+        {"condense", "condense", r->seconds_condense, derivatives || sketch},
+        {"examine", "examine", f->seconds_examine, true},
+    };
+    memcpy(stages, all, sizeof all);
+}
+
+static double peak_bytes(void) { // of the whole process
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? 1024.0 * (double)usage.ru_maxrss : NAN;
+}
+
 static int print_json(const fem_mesh *mesh, const settings *s, const findings *f) {
-    app_json json;
+    const modes_recipe_report *r = &f->report;
+    stage                      stages[STAGES];
+    app_json                   json;
+    list_stages(s, f, stages);
     app_json_begin(&json, stdout);
     app_json_object(&json, NULL);
     app_json_integer(&json, "vertices", mesh->vertex_count);
     app_json_integer(&json, "elements", mesh->element_count);
-    app_json_integer(&json, "free_dofs", f->report.free_dofs);
+    app_json_integer(&json, "free_dofs", r->free_dofs);
     app_json_number(&json, "mass", f->mass);
     app_json_numbers(&json, "eigenvalues", f->basis.r, f->quality.ritz);
     app_json_array(&json, "frequencies_hz");
@@ -205,47 +265,141 @@ static int print_json(const fem_mesh *mesh, const settings *s, const findings *f
     app_json_end(&json);
     app_json_numbers(&json, "residuals", f->basis.r, f->quality.residuals);
     app_json_object(&json, "seconds");
-    app_json_number(&json, "read", f->seconds_read);
-    app_json_number(&json, "assemble", f->seconds_assemble);
-    app_json_number(&json, "factor", f->report.seconds_factor);
-    app_json_number(&json, "iterate", f->report.seconds_linear);
-    app_json_number(&json, "derivatives", f->report.seconds_derivatives);
-    app_json_number(&json, "condense", f->report.seconds_condense);
-    app_json_number(&json, "sketch", f->seconds_sketch);
-    app_json_number(&json, "examine", f->seconds_examine);
+    for (int i = 0; i < STAGES; i++)
+        if (stages[i].taken) app_json_number(&json, stages[i].name, stages[i].seconds);
     app_json_end(&json);
     app_json_object(&json, "basis");
     app_json_text(&json, "method", s->modes.method);
     app_json_integer(&json, "modes", f->basis.r);
-    app_json_integer(&json, "candidates", f->report.candidates);
-    if (f->report.candidates > 0) app_json_number(&json, "energy_kept", f->report.energy_kept);
+    app_json_integer(&json, "rigid_motions", r->rigid);
+    app_json_integer(&json, "candidates", r->candidates);
+    if (r->candidates > 0) app_json_number(&json, "energy_kept", r->energy_kept);
     app_json_numbers(&json, "rayleigh", f->basis.r, f->quality.rayleigh);
     app_json_number(&json, "orthogonality", f->quality.orthogonality);
+    if (strcmp(s->modes.method, "krylov") == 0) {
+        app_json_object(&json, "krylov");
+        app_json_integer(&json, "seeds", r->krylov.seeds);
+        app_json_integer(&json, "blocks", r->krylov.blocks);
+        app_json_integer(&json, "solves", r->krylov.solves);
+        app_json_integer(&json, "dropped", r->krylov.dropped);
+        app_json_text(&json, "orthogonalise", s->modes.orthogonalise ? s->modes.orthogonalise : "block");
+        app_json_integer(&json, "samples", r->krylov.orthogonalise.samples);
+        if (s->modes.interfaces.count > 0) app_json_integer(&json, "interface_responses", r->krylov.interface_kept);
+        app_json_end(&json);
+    }
+    if (strcmp(s->modes.method, "sketch") != 0) {
+        app_json_object(&json, "inverse");
+        app_json_text(&json, "method", r->inverse.method == MODES_INVERSE_AMG ? "amg" : "factor");
+        app_json_number(&json, "bytes", r->inverse.bytes);
+        app_json_integer(&json, "solves", r->inverse.solves);
+        if (r->inverse.method == MODES_INVERSE_AMG) app_json_integer(&json, "iterations", r->inverse.iterations);
+        app_json_end(&json);
+    }
+    app_json_number(&json, "peak_bytes", peak_bytes());
     return app_json_finish(&json);
 }
 
+static void print_way(const settings *s, const findings *f) {
+    const modes_recipe_report *r = &f->report;
+    if (r->rigid > 0) printf("%d rigid motions are left out\n", r->rigid);
+    if (strcmp(s->modes.method, "krylov") == 0) {
+        printf("%d seeds, %d blocks, %d solutions, %d dependent columns dropped\n", r->krylov.seeds, r->krylov.blocks,
+               r->krylov.solves, r->krylov.dropped);
+        if (r->krylov.orthogonalise.samples > 0)
+            printf("inner products over a sample of %d vertices\n", r->krylov.orthogonalise.samples);
+        if (s->modes.interfaces.count > 0)
+            printf("%d responses to %d wrenches on interfaces keep %.6g of their weight\n", r->krylov.interface_kept,
+                   6 * s->modes.interfaces.count, r->krylov.interface_share);
+    }
+    if (strcmp(s->modes.method, "sketch") != 0) {
+        printf("inverse of K: %s, %.3g GB", r->inverse.method == MODES_INVERSE_AMG ? "multigrid" : "factor",
+               r->inverse.bytes * 1e-9);
+        if (r->inverse.method == MODES_INVERSE_AMG) printf(", at most %d iterations", r->inverse.iterations);
+        printf("\n");
+    }
+    if (r->candidates > 0)
+        printf("%d modes out of %d %s keep %.8g of their energy\n", f->basis.r, r->candidates,
+               strcmp(s->modes.method, "sketch") == 0 ? "shapes" : "linear modes and derivatives", r->energy_kept);
+}
+
 static int print_text(const fem_mesh *mesh, const settings *s, const findings *f) {
+    stage stages[STAGES];
+    list_stages(s, f, stages);
     printf("%d vertices, %d elements, %d free degrees of freedom, %.6g kg\n", mesh->vertex_count, mesh->element_count,
            f->report.free_dofs, f->mass);
-    if (f->report.rigid > 0) printf("%d rigid motions are left out\n", f->report.rigid);
-    if (strcmp(s->modes.method, "krylov") == 0)
-        printf("%d seeds, %d blocks, %d solutions, %d dependent columns dropped\n", f->report.krylov.seeds,
-               f->report.krylov.blocks, f->report.krylov.solves, f->report.krylov.dropped);
-    if (f->report.candidates > 0)
-        printf("%d modes out of %d linear modes and derivatives keep %.8g of their energy\n", f->basis.r,
-               f->report.candidates, f->report.energy_kept);
+    print_way(s, f);
     printf("orthogonality: |U^T M U - I| is at most %.1e\n", f->quality.orthogonality);
     printf("\n mode      frequency Hz    eigenvalue 1/s^2   residual    Rayleigh quotient of the column\n");
     for (int i = 0; i < f->basis.r; i++)
         printf("%5d  %16.8g  %18.10g  %9.2g  %18.10g\n", i + 1, frequency(f->quality.ritz[i]), f->quality.ritz[i],
                f->quality.residuals[i], f->quality.rayleigh[i]);
-    printf("\nseconds: read %.3f, assemble %.3f, factor %.3f, iterate %.3f", f->seconds_read, f->seconds_assemble,
-           f->report.seconds_factor, f->report.seconds_linear);
-    if (f->report.candidates > 0)
-        printf(", derivatives %.3f, condense %.3f", f->report.seconds_derivatives, f->report.seconds_condense);
-    if (f->seconds_sketch > 0) printf(", sketch %.3f", f->seconds_sketch);
-    printf(", examine %.3f\n", f->seconds_examine);
+    printf("\nseconds:");
+    for (int i = 0; i < STAGES; i++)
+        if (stages[i].taken) printf("%s %s %.3f", i > 0 ? "," : "", stages[i].title, stages[i].seconds);
+    printf("\nmemory at most %.3g GB\n", peak_bytes() * 1e-9);
     return APP_DONE;
+}
+
+// ---- scenes -------------------------------------------------------------------------------------------------------
+
+static int print_scene_json(const scene_frequencies *f, double seconds_read) {
+    app_json json;
+    app_json_begin(&json, stdout);
+    app_json_object(&json, NULL);
+    app_json_integer(&json, "vertices", f->vertices);
+    app_json_integer(&json, "elements", f->elements);
+    app_json_integer(&json, "free_dofs", f->free_dofs);
+    app_json_number(&json, "mass", f->mass);
+    app_json_numbers(&json, "eigenvalues", f->count, f->eigenvalues);
+    app_json_array(&json, "frequencies_hz");
+    for (int i = 0; i < f->count; i++) app_json_number(&json, NULL, frequency(f->eigenvalues[i]));
+    app_json_end(&json);
+    app_json_numbers(&json, "residuals", f->count, f->residuals);
+    app_json_object(&json, "seconds");
+    app_json_number(&json, "read", seconds_read);
+    app_json_number(&json, "prepare", f->seconds_prepare);
+    app_json_number(&json, "solve", f->seconds_solve);
+    app_json_end(&json);
+    app_json_integer(&json, "dofs", f->dofs);
+    app_json_integer(&json, "domains", f->domains);
+    return app_json_finish(&json);
+}
+
+static int print_scene_text(const scene_frequencies *f, double seconds_read) {
+    printf("%d vertices, %d elements, %d free degrees of freedom, %.6g kg\n", f->vertices, f->elements, f->free_dofs,
+           f->mass);
+    if (f->domains > 0) printf("%d domains with %d modes\n", f->domains, f->dofs);
+    printf("\n mode      frequency Hz    eigenvalue 1/s^2   residual\n");
+    for (int i = 0; i < f->count; i++)
+        printf("%5d  %16.8g  %18.10g  %9.2g\n", i + 1, frequency(f->eigenvalues[i]), f->eigenvalues[i],
+               f->residuals[i]);
+    printf("\nseconds: read %.3f, prepare %.3f, solve %.3f\n", seconds_read, f->seconds_prepare, f->seconds_solve);
+    return fflush(stdout) == 0 ? APP_DONE : APP_FAILED;
+}
+
+// The body of a scene, as the scene simulates it: full, reduced, or cut into domains.
+static int run_scene(const char *path, const settings *given, int count, const app_list *overrides) {
+    fem_status        status = FEM_OK;
+    int               exit_code = APP_DONE;
+    scene            *s = NULL;
+    scene_frequencies found = {0};
+    app_progress      progress;
+    char              usual[512];
+    double            begun = fem_seconds(), read;
+    app_progress_begin(&progress, given->quiet, NULL, 0);
+    FEM_TRY(scene_load(&s, path, overrides->count, overrides->items));
+    FEM_TRY(scene_set_cache(s, app_cache_folder(NULL, usual, sizeof usual)));
+    read = fem_seconds() - begun;
+    FEM_TRY(scene_find_frequencies(s, count, &progress.callback, &found));
+    app_progress_end(&progress);
+    app_print_notes(found.notes);
+    exit_code = given->json ? print_scene_json(&found, read) : print_scene_text(&found, read);
+done:
+    app_progress_end(&progress);
+    if (status != FEM_OK) exit_code = app_fail(status);
+    scene_frequencies_destroy(&found);
+    scene_destroy(s);
+    return exit_code;
 }
 
 // The rules that the option parser does not know. Returns APP_DONE or, after a message, APP_BAD_INPUT.
@@ -262,6 +416,10 @@ static int check_settings(const settings *s) {
                                    "--write is \"%s\", expected a name that ends in .vtu, .npy, .mtx or .basis",
                                    s->write.items[i]);
     }
+    if (s->rotations &&
+        !(ends_with(s->rotations, ".vtu") || ends_with(s->rotations, ".npy") || ends_with(s->rotations, ".mtx")))
+        return app_usage_error(&command_modes, "--rotations is \"%s\", expected a name that ends in .vtu, .npy or .mtx",
+                               s->rotations);
     return APP_DONE;
 }
 
@@ -269,6 +427,7 @@ static int run(int argc, char **argv) {
     settings s = {
         .material = app_material_none(), .body = fem_body_default_options(), .modes = modes_settings_default()};
     modes_settings  *m = &s.modes;
+    app_list         overrides = {0};
     const app_option options[] = {
         {"--count", "-n", APP_INT, &m->count, 1, 1e9, "K", "number of modes, without the rigid ones"},
         {"--method", NULL, APP_TEXT, &m->method, 0, 0, "NAME",
@@ -287,27 +446,43 @@ static int run(int argc, char **argv) {
          "derivatives of the linear modes up to this order; default 0"},
         {"--linear", NULL, APP_INT, &m->linear, 1, 1e6, "N", "linear modes that these are derivatives of; default 12"},
         {"--kind", NULL, APP_TEXT, &m->kind, 0, 0, "NAME",
-         "of derivatives: modal (with lanczos), inertia (with krylov), tangent"},
+         "of derivatives: modal (the default with lanczos), inertia (with krylov), tangent"},
         {"--condense", NULL, APP_TEXT, &m->condense, 0, 0, "NAME",
-         "modes and derivatives to K columns: pca (the default), randomized, projection"},
+         "candidates to K columns: pca (the default), randomized, projection"},
+        {"--metric", NULL, APP_TEXT, &m->metric, 0, 0, "NAME", "of pca: mass (the default) or lumped, as VegaFEM's"},
         {"--energy", NULL, APP_NUMBER, &m->energy, 1e-6, 1, "F",
          "fewer than K columns where these keep the fraction F"},
         {"--seeds", NULL, APP_TEXT, &m->seeds, 0, 0, "LIST", "krylov: rigid, quadratic, random, or of x,y,z,rx,ry,rz"},
+        {"--fields", NULL, APP_INT, &m->fields, 1, 1000, "N", "krylov: quadratic or random fields; default 6"},
+        {"--random", NULL, APP_INT, &m->random_state, 1, 1e9, "N", "krylov: other random numbers for these"},
+        {"--vectors", NULL, APP_TEXT, &m->vectors, 0, 0, "FILE",
+         "krylov: seeds of your own, a column each: .npy or .mtx, rows x y z of vertex after vertex"},
         {"--interface", NULL, APP_LIST, &m->interfaces, 0, 0, "SET",
          "krylov: the responses to six wrenches on this vertex set too"},
+        {"--interface-seeds", NULL, APP_INT, &m->interface_seeds, 1, 1e6, "N",
+         "krylov: the best N combinations of all these responses; default: all"},
         {"--orthogonalise", NULL, APP_TEXT, &m->orthogonalise, 0, 0, "NAME",
          "krylov: block (the default), mgs, rmgs (over a sample)"},
         {"--threshold", NULL, APP_NUMBER, &m->threshold, 0, 1, "C", "rmgs: cosines below are left; default 0.001"},
-        {"--samples", NULL, APP_INT, &m->samples, 0, 1e9, "N", "rmgs: vertices in the sample; default: chosen by size"},
-        {"--border", NULL, APP_TEXT, &m->border, 0, 0, "NAME", "free bodies: mass (the default) or plain"},
+        {"--samples", NULL, APP_INT, &m->samples, 1, 1e9, "N", "rmgs: vertices in the sample; default: chosen by size"},
+        {"--border", NULL, APP_TEXT, &m->border, 0, 0, "NAME", "krylov, free bodies: mass (the default) or plain"},
         {"--inverse", NULL, APP_TEXT, &m->inverse, 0, 0, "NAME",
          "factor, amg (multigrid), or automatic by size (the default)"},
+        {"--tolerance", NULL, APP_NUMBER, &m->tolerance, 1e-14, 0.1, "T",
+         "of multigrid, relative, in energy; default 1e-8"},
         {"--load", NULL, APP_LIST, &m->loads, 0, 0, "WHERE:fx,fy,fz",
          "sketch: a vertex set or number, and a force in N"},
+        {"--loads", NULL, APP_TEXT, &m->load_file, 0, 0, "FILE",
+         "sketch: recorded loads, one in each line; what stands in one line acts together"},
+        {"--distance", NULL, APP_NUMBER, &m->distance, 0, 0.999, "F",
+         "sketch: shapes closer than this part of the largest count once; default 0.001"},
         {"--write", NULL, APP_LIST, &s.write, 0, 0, "FILE",
          "the modes as .vtu, .npy, .mtx (rows: dofs) or .basis (for scenes)"},
+        {"--rotations", NULL, APP_TEXT, &s.rotations, 0, 0, "FILE",
+         "the rotation field of each mode, for modal warping, as .vtu, .npy or .mtx"},
         {"--matrices", NULL, APP_TEXT, &s.matrices, 0, 0, "PREFIX",
          "PREFIX_K.mtx, PREFIX_M.mtx, and their rows' meaning in PREFIX_dofs.csv"},
+        {"--set", NULL, APP_LIST, &overrides, 0, 0, "KEY=VALUE", "of a scene: overrides it"},
         {"--threads", NULL, APP_INT, &s.threads, 0, 256, "N", "default: one per core"},
         {"--quiet", "-q", APP_FLAG, &s.quiet, 0, 0, NULL, "no progress"},
         {"--json", NULL, APP_FLAG, &s.json, 0, 0, NULL, "one JSON object on standard output"},
@@ -320,6 +495,9 @@ static int run(int argc, char **argv) {
     if ((exit_code = check_settings(&s)) != APP_DONE) return exit_code;
     if ((exit_code = modes_settings_recipe(m, &recipe)) != APP_DONE) return exit_code;
     fem_set_threads(s.threads);
+    if (app_is_scene(words.items[0])) return run_scene(words.items[0], &s, m->count, &overrides);
+    if (overrides.count > 0)
+        return app_usage_error(&command_modes, "--set is for scenes, and %s is none", words.items[0]);
 
     fem_status   status = FEM_OK;
     bool         writing = false;
@@ -338,6 +516,8 @@ static int run(int argc, char **argv) {
     writing = true;
     FEM_TRY(write_results(&work, &s, &found));
     app_progress_end(&progress);
+    if (m->fix && found.report.rigid > 0)
+        app_note("the supports leave %d rigid motions, which are left out of the modes", found.report.rigid);
     exit_code = s.json ? print_json(&mesh, &s, &found) : print_text(&mesh, &s, &found);
 done:
     app_progress_end(&progress);
@@ -349,9 +529,11 @@ done:
     return exit_code;
 }
 
-const app_command command_modes = {"modes",
-                                   "Vibration modes, or a basis of Krylov modes and derivatives, of a mesh",
-                                   "MESH --count K [OPTIONS]",
-                                   "limber modes beam.veg --count 10 --method lanczos --fix beam.bou --json",
-                                   run,
-                                   NULL};
+const app_command command_modes = {
+    "modes",
+    "Vibration modes, or a basis of Krylov modes and derivatives, of a mesh",
+    "MESH|SCENE --count K [OPTIONS]",
+    "limber modes beam.veg --count 10 --method lanczos --fix beam.bou --json",
+    run,
+    "Of a SCENE (.json) only --count, --set, --threads, --quiet and --json are read: its "
+    "body in small vibrations, full, reduced, or cut into domains.\n"};

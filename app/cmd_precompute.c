@@ -20,7 +20,10 @@ static int print_json(const scene *s, const scene_result *r) {
 
 static int print_text(const scene *s, const scene_result *r) {
     const char *part = s->parts[s->object].name;
-    if (r->cached)
+    if (r->domains > 0)
+        printf("%s: %d domains with %d modes, %d of them were there already; modes in %.2f s, forces in %.2f s\n", part,
+               r->domains, r->modes, r->cached_domains, r->seconds_modes, r->seconds_forces);
+    else if (r->cached)
         printf("%s: %d modes, were there already\n", part, r->modes);
     else
         printf("%s: %d modes in %.2f s, forces in %.2f s\n", part, r->modes, r->seconds_modes, r->seconds_forces);

@@ -70,6 +70,7 @@ static void print_text(FILE *out, const scene *s, const scene_result *r, const c
     else
         fprintf(out, "%d frames, %.4g s simulated in %.2f s (%.3g of real time)\n", r->frames, r->time, r->seconds,
                 r->seconds > 0 ? r->time / r->seconds : 0);
+    if (r->domains > 0) fprintf(out, "%d domains, ", r->domains);
     if (s->method == SCENE_REDUCED)
         fprintf(out, "%d modes%s, %.3g us a step (%.3g steps/s)\n", r->modes, r->cached ? " from the cache" : "",
                 r->steps > 0 ? 1e6 * r->step.seconds_step / r->steps : 0,

@@ -4,11 +4,17 @@
 
 #include "app/app.h"
 
+// What is not given is NULL, 0 or NAN.
 typedef struct modes_settings {
-    const char *method, *condense, *kind, *seeds, *orthogonalise, *border, *inverse; // kind NULL: follows the method
-    const char *fix;                                                                 // FILE or set:NAME, NULL: free
-    int         count, linear, derivatives, samples;
-    double      energy, threshold;
+    const char *method;                                // lanczos
+    const char *kind, *condense, *metric;              // of derivatives; kind follows the method
+    const char *seeds, *vectors, *orthogonalise;       // of Krylov modes
+    const char *border, *inverse;                      // of K^-1
+    const char *fix;                                   // FILE or set:NAME; not given: a free body
+    const char *load_file;                             // of a sketch: a load in each line
+    int         count, linear, derivatives, samples;   //
+    int         fields, random_state, interface_seeds; // of Krylov modes
+    double      energy, threshold, tolerance, distance;
     app_list    interfaces; // vertex sets
     app_list    loads;      // of a sketch, "WHERE:fx,fy,fz"
 } modes_settings;
@@ -20,7 +26,10 @@ int modes_settings_recipe(const modes_settings *settings, modes_recipe *recipe);
 // Marks all three degrees of freedom of the vertices in a file, or of the set behind "set:".
 fem_status modes_read_fixed(const fem_mesh *mesh, const char *fix, unsigned char *fixed);
 fem_status modes_read_interfaces(const fem_mesh *mesh, const app_list *names, modes_interface *interfaces);
-// force: 3 per vertex, zero before. "WHERE:fx,fy,fz": a vertex set or a vertex number, and the total force in N.
-fem_status modes_read_load(const fem_mesh *mesh, const char *load, double *force);
+// Seeds of the user's: n x *count, allocated; checked to be of this mesh.
+fem_status modes_read_vectors(const fem_mesh *mesh, const char *path, double **vectors, int *count);
+// The loads of a sketch, from the file and then from the list: n x *count, allocated. "WHERE:fx,fy,fz": a vertex set or
+// a vertex number, and the total force in N; those in one line of the file act together.
+fem_status modes_read_loads(const fem_mesh *mesh, const char *path, const app_list *list, double **loads, int *count);
 
 #endif

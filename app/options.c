@@ -283,3 +283,11 @@ bool app_parse(const app_command *command, int argc, char **argv, int option_cou
     }
     return true;
 }
+
+bool app_is_scene(const char *path) {
+    static const char *const endings[] = {".json", ".json.gz"};
+    size_t                   length = strlen(path);
+    for (int i = 0; i < 2; i++)
+        if (length > strlen(endings[i]) && strcmp(path + length - strlen(endings[i]), endings[i]) == 0) return true;
+    return false;
+}

@@ -7,7 +7,8 @@
 enum { METHODS = 3 };
 static const char *const names[METHODS] = {"PCA", "randomized PCA", "random projection"};
 
-static void make_pool(const modes_case *c, int modes, modes_pool *pool, modes_basis *basis) {
+// Order 2 of the first `second` modes too.
+static void make_pool(const modes_case *c, int modes, int second, modes_pool *pool, modes_basis *basis) {
     modes_inverse           *inverse = NULL;
     modes_krylov_options     krylov = modes_krylov_default_options();
     modes_derivative_options derivatives = modes_derivative_default_options();
@@ -15,13 +16,14 @@ static void make_pool(const modes_case *c, int modes, modes_pool *pool, modes_ba
     krylov.count = modes, krylov.inverse = inverse, krylov.ritz = true;
     bench_try(modes_krylov(&c->problem, &krylov, NULL, basis, NULL));
     derivatives.kind = MODES_DERIVATIVE_INERTIA;
+    if (second > 0) derivatives.order = 2, derivatives.modes[1] = second;
     bench_try(modes_derivatives(&c->problem, c->body, inverse, basis, &derivatives, NULL, pool, NULL));
     modes_inverse_destroy(inverse);
 }
 
 // Best of several runs; `method_seconds` gets the part of the method itself, without weights and orthonormalising.
 static double run(const modes_case *c, const modes_pool *pool, const double *omega2, modes_condense_method method,
-                  modes_scaling scaling, int r, int runs, modes_basis *basis, double *method_seconds) {
+                  modes_scaling scaling, int r, int runs, modes_basis *basis, double *method_seconds, double *energy) {
     double best = INFINITY;
     for (int k = 0; k < runs; k++) {
         modes_condense_report  report = {0};
@@ -32,6 +34,7 @@ static double run(const modes_case *c, const modes_pool *pool, const double *ome
         double seconds = fem_cpu_seconds() - begin;
         double all = report.seconds_scale + report.seconds_condense + report.seconds_finish; // wall
         if (seconds < best) best = seconds, *method_seconds = seconds * report.seconds_condense / all;
+        *energy = report.energy_kept;
         fem_free(report.singular);
     }
     return best;
@@ -56,9 +59,9 @@ static void figure_11(void) {
     modes_case  c;
     modes_pool  pool = {0};
     modes_basis linear = {0}, basis = {0};
-    double      x[SIZES], error[2][METHODS][SIZES], part = 0;
+    double      x[SIZES], error[2][METHODS][SIZES], part = 0, energy = 0;
     modes_case_create(&c, "bunny_50k", 50e3);
-    make_pool(&c, 24, &pool, &linear);
+    make_pool(&c, 24, 0, &pool, &linear);
     printf("   Fig. 11, %s, %d candidates: mean relative least-squares error\n", c.name, pool.count);
     printf("   %4s | candidates of unit weight: %9s %9s %9s | by Rayleigh quotient: %9s %9s %9s\n", "r", "PCA", "rand.",
            "proj.", "PCA", "rand.", "proj.");
@@ -67,7 +70,7 @@ static void figure_11(void) {
         for (int s = 0; s < 2; s++)
             for (int method = 0; method < METHODS; method++) {
                 run(&c, &pool, linear.omega2, (modes_condense_method)method, scalings[s].kind, sizes[k], 1, &basis,
-                    &part);
+                    &part, &energy);
                 error[s][method][k] = mean_error(&c, &pool, &basis);
             }
         printf("   %4d |                            %9.2e %9.2e %9.2e |                       %9.2e %9.2e %9.2e\n",
@@ -128,14 +131,14 @@ static void figure_13(void) {
         modes_pool  pool = {0};
         modes_basis linear = {0}, basis = {0};
         modes_case_create(&c, sizes[k].name, sizes[k].tets);
-        make_pool(&c, 18, &pool, &linear);
+        make_pool(&c, 18, 0, &pool, &linear);
         x[k] = c.mesh.element_count;
         times[METHODS][k] = full_svd(&c, &pool, 30);
         printf("   %-15s %8d %8d | %8.2f |", c.name, c.mesh.element_count, c.n, times[METHODS][k]);
         for (int method = 0; method < METHODS; method++) {
-            double part = 0;
+            double part = 0, energy = 0;
             times[method][k] = run(&c, &pool, linear.omega2, (modes_condense_method)method, MODES_SCALE_FREQUENCY, 30,
-                                   3, &basis, &part);
+                                   3, &basis, &part, &energy);
             printf(" %7.3f (%.3f) %3.1fx", times[method][k], part, times[METHODS][k] / times[method][k]);
         }
         printf("\n");
@@ -152,10 +155,45 @@ static void figure_13(void) {
     plot_write(figure, "out/bench/condense_time.svg");
 }
 
+// How the methods grow with the number of candidates: PCA with its square, the others in proportion. Candidates are
+// linear modes, derivatives, and derivatives of second order, at unit weight, which is the hard case for a sketch.
+static void many_candidates(void) {
+    static const int counts[] = {189, 400, 800, 1600};
+    modes_case       c;
+    modes_pool       pool = {0};
+    modes_basis      linear = {0}, basis = {0};
+    modes_case_create(&c, "koala_vox_50k", 50e3);
+    make_pool(&c, 18, 18, &pool, &linear);
+    printf(
+        "   More candidates, %s: of %d (18 modes, 171 derivatives, the rest of second order) to 30 columns; seconds in "
+        "all\n   (without weights and orthonormalising), energy that is kept\n",
+        c.name, pool.count);
+    printf("   %6s | %28s | %35s | %35s\n", "m", "PCA", "randomized", "projection");
+    for (int k = 0; k < 4; k++) {
+        modes_pool some = pool;
+        double     first = 0, part = 0, energy = 0;
+        if (counts[k] < pool.count) some.count = counts[k];
+        printf("   %6d |", some.count);
+        for (int method = 0; method < METHODS; method++) {
+            double seconds = run(&c, &some, linear.omega2, (modes_condense_method)method, MODES_SCALE_UNIT, 30, 3,
+                                 &basis, &part, &energy);
+            if (method == 0) first = seconds;
+            printf(" %7.3f (%.3f) %.8f", seconds, part, energy);
+            if (method > 0) printf(" %5.1fx", first / seconds);
+            printf(" |");
+        }
+        printf("\n");
+        fflush(stdout);
+    }
+    modes_pool_destroy(&pool), modes_basis_destroy(&linear), modes_basis_destroy(&basis);
+    modes_case_destroy(&c);
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     bench_header(argv, "Condensing candidates: P0 Fig. 11 and 13, one core");
     fem_set_threads(1);
+    many_candidates();
     figure_11();
     figure_13();
     return 0;

@@ -54,7 +54,7 @@ static void tumbling(void) {
     solver_contact_options contact_options = solver_contact_default_options();
     options.time_step = h;
     options.damping_mass = 0.5, options.damping_stiffness = 2e-3;
-    contact_options.stiffness = 1e6, contact_options.damping = 2e3;
+    contact_options.stiffness = 2e7, contact_options.damping = 2e4;
     bench_try(solver_inertia_create(&inertia, w.body, FEM_MASS_CONSISTENT, basis.r, basis.U));
     bench_try(solver_samples_create(&samples, &w.mesh, basis.r, basis.U));
     picture *p = picture_create("Free bodies, r = 40, falling on the ground (Barbic and James 2005, Fig. 13)",
@@ -87,7 +87,9 @@ static void tumbling(void) {
         solver_motion_energies e;
         solver_contact_report  r = solver_contact_get_report(contact);
         solver_free_energies(solver, &e);
-        printf("   body %d: %d steps of 1 ms %s, %.0f steps/s, %.2g of %d samples tested a step, deepest %.3f m, "
+        printf("   body %d: %d steps of 1 ms %s, %.0f steps/s, %.0f spheres of the tree looked at a step for %d "
+               "samples, deepest "
+               "%.3f m, "
                "kinetic energy at the end %.3g J\n",
                b + 1, done, done == STEPS ? "done" : fem_message(), done / seconds,
                (double)r.total_spheres / (double)r.evaluations, samples.count, deepest, e.kinetic);
@@ -105,8 +107,8 @@ static void tumbling(void) {
 
 // ---- Fig. 1 ----------------------------------------------------------------------------------------------------
 
-// The shared bridge where there is one, else a deck on two feet.
-static const char *make_bridge(fem_mesh *mesh, unsigned char **fixed) {
+// The shared bridge where there is one, else a deck on two feet. *up: which axis is.
+static const char *make_bridge(fem_mesh *mesh, unsigned char **fixed, int *up) {
     const char  *data = getenv("LIMBER_DATA"), *name = "generated bridge";
     char         path[1024];
     struct stat  about;
@@ -115,7 +117,7 @@ static const char *make_bridge(fem_mesh *mesh, unsigned char **fixed) {
              data ? data : "");
     if (data && stat(path, &about) == 0) {
         bench_try(fem_mesh_read(mesh, path));
-        name = "simpleBridge (voxels)";
+        name = "simpleBridge (voxels)", *up = 1;
     } else {
         fem_piece pieces[] = {
             {.name = "deck", .shape = FEM_BOX, .a = {-10, -1.2, 1}, .b = {10, 1.2, 1.5}},
@@ -123,6 +125,7 @@ static const char *make_bridge(fem_mesh *mesh, unsigned char **fixed) {
             {.name = "right", .shape = FEM_BOX, .a = {9, -1.2, 0}, .b = {10, 1.2, 1}},
         };
         bench_try(fem_generate_pieces(mesh, FEM_H8, 3, pieces, 0.25));
+        *up = 2;
     }
     material.young = 1e7, material.density = 1000;
     bench_try(fem_mesh_set_material(mesh, &material));
@@ -143,7 +146,8 @@ static void bridge(void) {
     workpiece              w = {0};
     fem_mesh               mesh = {0};
     unsigned char         *fixed = NULL;
-    const char            *name = make_bridge(&mesh, &fixed);
+    int                    up = 0, number = 0;
+    const char            *name = make_bridge(&mesh, &fixed, &up);
     modes_basis            basis = {0};
     modes_recipe           recipe = modes_default_recipe(MODES_LANCZOS);
     solver_samples         samples = {0};
@@ -160,15 +164,15 @@ static void bridge(void) {
     cubature_forces forces = cubature_polynomial_forces(&polynomial);
     options.time_step = h;
     options.damping_mass = 1, options.damping_stiffness = 1e-3;
-    contact_options.stiffness = 2e6, contact_options.friction = 0;
+    contact_options.stiffness = 2e7, contact_options.friction = 0;
     bench_try(solver_reduced_create(&solver, &forces, NULL, &options));
     bench_try(solver_samples_create(&samples, &w.mesh, basis.r, basis.U));
     bench_try(solver_contact_create(&contact, &samples, &contact_options));
-    // the ball rolls along y = middle, a little deep in the deck, from one end to the other; z or y may be up
+    // the ball rolls along the middle, a little deep in the deck, from one end to the other
     double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
     for (int i = 0; i < w.n; i++)
         low[i % 3] = fmin(low[i % 3], w.mesh.vertices[i]), high[i % 3] = fmax(high[i % 3], w.mesh.vertices[i]);
-    int    up = high[1] - low[1] > high[2] - low[2] ? 1 : 2, side = 3 - up, number = 0;
+    int    side = 3 - up;
     double radius = 0.35 * (high[side] - low[side]), from = low[0] + 0.1 * (high[0] - low[0]),
            to = high[0] - 0.1 * (high[0] - low[0]), top = -INFINITY;
     for (int v = 0; v < w.mesh.vertex_count; v++) // of the deck under the ball's path
@@ -182,12 +186,17 @@ static void bridge(void) {
     ball.velocity[0] = (to - from) / (STEPS * h);
     bench_try(solver_contact_add(contact, &ball, &number));
     bench_try(solver_reduced_set_contact(solver, contact));
-    double begun = fem_seconds(), touching = 0, most = 0, deepest = 0;
+    double *u = fem_calloc((size_t)w.n, sizeof *u), seen[3] = {0}; // halfway, for the picture
+    double  begun = fem_seconds(), touching = 0, most = 0, deepest = 0;
     for (int i = 0; i < STEPS; i++) {
         ball.position[0] = from + ball.velocity[0] * i * h;
         bench_try(solver_contact_move(contact, number, &ball));
         bench_try(solver_reduced_step(solver));
         solver_contact_report r = solver_contact_get_report(contact);
+        if (i == STEPS / 2) {
+            dense_gemv_set(w.n, basis.r, 1, basis.U, solver_reduced_state(solver)->q, u);
+            for (int k = 0; k < 3; k++) seen[k] = ball.position[k];
+        }
         touching += r.contacts > 0, most = fmax(most, r.contacts), deepest = fmax(deepest, r.depth);
     }
     double                seconds = fem_seconds() - begun;
@@ -200,13 +209,15 @@ static void bridge(void) {
            1e6 * report.seconds_solve / STEPS);
     printf("   in contact %.0f%% of the time, at most %.0f points, deepest %.3f m; %.0f spheres of the tree a step\n",
            100 * touching / STEPS, most, deepest, (double)r.total_spheres / (double)r.evaluations);
-    double *u = fem_alloc((size_t)w.n, sizeof *u);
-    dense_gemv_set(w.n, basis.r, 1, basis.U, solver_reduced_state(solver)->q, u);
+    fem_mesh round = {0};
+    bench_try(fem_generate_sphere(&round, FEM_H8, seen, radius, 10));
     picture *p =
         picture_create("Bridge under a rolling ball", up == 2 ? (double[]){0.4, 1, -0.4} : (double[]){0.4, -0.4, -1},
                        up == 2 ? (double[]){0, 0, 1} : (double[]){0, 1, 0});
     picture_body(p, &w.mesh, u, "#7aa2c4");
+    picture_body(p, &round, NULL, "#c4a27a");
     picture_write(p, "out/bench/bridge.svg");
+    fem_mesh_destroy(&round);
     fem_free(u);
     solver_reduced_destroy(solver);
     solver_contact_destroy(contact);

@@ -111,6 +111,7 @@ static void table_1(const char *name, double tets, const char *paper_model, doub
            "peak "
            "%.2f GB\n",
            "", energy[0], energy[1], energy[2], right.error, (double)fem_memory_peak() * 1e-9);
+    fflush(stdout);
     modes_pool_destroy(&pool), modes_basis_destroy(&exact), modes_basis_destroy(&krylov);
     modes_inverse_destroy(inverse);
     modes_case_destroy(&c);

@@ -403,6 +403,7 @@ int main(int argc, char **argv) {
     (void)argc;
     bench_header(argv, "Reduced StVK polynomials, one core");
     fem_set_threads(1);
+    bench_print_speed();
     bench_all_precomputations();
     bench_evaluation();
     return 0;

@@ -62,15 +62,21 @@ static void run_steps(void *context) {
 }
 
 // The parts of a step by themselves: the clock of the processor cannot be read between them.
+enum { BATCH = 64 };
 typedef struct parts {
     const cubature_forces *forces;
-    int                    r, count;
-    double                *q, *f, *K, *work, *H, *x;
+    const cubature_batch  *batch;
+    int                    r, count, blocks;
+    bool                   f_too, K_too;
+    double                *q, *f, *K, *work, *H, *x;        // of one instance
+    double                *qs, *fs, *Ks, *Hs, *xs, *b_work; // of BATCH instances, in blocks of eight
+    unsigned char         *bad;
 } parts;
 
 static void run_forces(void *context) {
     parts *p = context;
-    for (int k = 0; k < p->count; k++) p->forces->evaluate(p->forces->model, p->q, NULL, p->f, p->K, p->work);
+    for (int k = 0; k < p->count; k++)
+        p->forces->evaluate(p->forces->model, p->q, NULL, p->f_too ? p->f : NULL, p->K_too ? p->K : NULL, p->work);
 }
 
 static void run_solves(void *context) {
@@ -83,16 +89,63 @@ static void run_solves(void *context) {
     }
 }
 
-// seconds of forces and stiffness, and of factorisation and solution
-static void measure_parts(const cubature_forces *forces, const double *q, double *force, double *solve) {
-    size_t  r = (size_t)forces->r, size = r * r;
-    parts   p = {.forces = forces, .r = forces->r, .count = 200000 / (forces->r * forces->r)};
-    double *memory = fem_calloc(2 * size + 3 * r + forces->work, sizeof *memory);
-    p.K = memory, p.H = p.K + size, p.q = p.H + size, p.f = p.q + r, p.x = p.f + r, p.work = p.x + r;
+static void run_batch_forces(void *context) {
+    parts *p = context;
+    for (int k = 0; k < p->count; k++)
+        cubature_batch_evaluate(p->batch, p->blocks, p->qs, NULL, NULL, p->fs, p->Ks, p->b_work);
+}
+
+// H = K + 1e6 I in packed upper form, then solved.
+static void run_batch_solves(void *context) {
+    parts *p = context;
+    size_t pairs = (size_t)cubature_pairs(p->r), r = (size_t)p->r;
+    for (int k = 0; k < p->count; k++) {
+        memcpy(p->Hs, p->Ks, (size_t)p->blocks * pairs * 8 * sizeof *p->Hs);
+        memcpy(p->xs, p->fs, (size_t)p->blocks * r * 8 * sizeof *p->xs);
+        for (size_t b = 0; b < (size_t)p->blocks; b++)
+            for (size_t i = 0; i < r; i++)
+                for (size_t lane = 0; lane < 8; lane++) p->Hs[(b * pairs + i * (i + 1) / 2 + i) * 8 + lane] += 1e6;
+        fem_batch_solve(p->r, p->blocks, p->Hs, p->xs, p->bad);
+    }
+}
+
+typedef struct part_times {
+    double force, stiffness, both, solve; // us, one instance
+    double batch_both, batch_solve;       // us per instance of BATCH
+} part_times;
+
+static double microseconds(parts *p, void (*work)(void *), int count) {
+    p->count = count;
+    return 1e6 * bench_measure(15, work, p).minimum / count;
+}
+
+static part_times measure_parts(const cubature_polynomial *polynomial, const double *q) {
+    cubature_forces forces = cubature_polynomial_forces(polynomial);
+    cubature_batch *batch = NULL;
+    bench_try(cubature_batch_create(&batch, polynomial));
+    size_t  r = (size_t)forces.r, size = r * r, pairs = (size_t)cubature_pairs(forces.r);
+    double *memory = fem_calloc(2 * size + 3 * r, sizeof *memory);
+    double *many = fem_calloc(BATCH * (3 * r + 2 * pairs) + cubature_batch_work(batch), sizeof *many);
+    parts   p = {.forces = &forces, .batch = batch, .r = forces.r, .blocks = cubature_blocks(BATCH)};
+    p.K = memory, p.H = p.K + size, p.q = p.H + size, p.f = p.q + r, p.x = p.f + r;
+    p.work = fem_calloc(forces.work, sizeof *p.work); // by itself: its vectors must not cross lines of the cache
+    p.qs = many, p.fs = p.qs + BATCH * r, p.xs = p.fs + BATCH * r, p.Ks = p.xs + BATCH * r;
+    p.Hs = p.Ks + BATCH * pairs, p.b_work = p.Hs + BATCH * pairs;
+    p.bad = fem_calloc((size_t)p.blocks, 1);
     memcpy(p.q, q, r * sizeof *q);
-    *force = bench_measure(15, run_forces, &p).minimum / p.count;
-    *solve = bench_measure(15, run_solves, &p).minimum / p.count;
-    fem_free(memory);
+    for (size_t b = 0; b < (size_t)p.blocks; b++)
+        for (size_t i = 0; i < 8 * r; i++) p.qs[8 * b * r + i] = q[i / 8];
+    part_times t = {0};
+    int        often = 200000 / (forces.r * forces.r), seldom = often / 16 + 1;
+    p.f_too = true, t.force = microseconds(&p, run_forces, often);
+    p.K_too = true, t.both = microseconds(&p, run_forces, often);
+    p.f_too = false, t.stiffness = microseconds(&p, run_forces, often);
+    t.solve = microseconds(&p, run_solves, often);
+    t.batch_both = microseconds(&p, run_batch_forces, seldom) / BATCH;
+    t.batch_solve = microseconds(&p, run_batch_solves, seldom) / BATCH;
+    fem_free(memory), fem_free(many), fem_free(p.work), fem_free(p.bad);
+    cubature_batch_destroy(batch);
+    return t;
 }
 
 static void excite(steps *s, int r, double speed) {
@@ -136,16 +189,27 @@ static double full_baseline(const body *b, int r, const cubature_forces *forces,
     return seconds;
 }
 
+// A number, or its place left empty.
+static void print_known(const char *format, int width, double value) {
+    if (value > 0)
+        printf(format, width, value);
+    else
+        printf("%*s", width, "-");
+}
+
 static void bench_held(const body *b, plot *figure) {
     static const struct {
         int    r;
-        double paper, vega; // whole step of the paper; force + stiffness of VegaFEM
-    } rows[] = {{8, 0, 0.72}, {12, 30.2, 0}, {15, 65.4, 0}, {20, 0, 12.8}, {30, 1395, 103}, {40, 0, 366}};
+        double paper[4], vega; // force, stiffness, solve, whole step of the paper; force + stiffness of VegaFEM
+    } rows[] = {{8, {0}, 0.72},  {12, {8.2, 9.5, 12.5, 30.2}, 0}, {15, {22, 25, 18.4, 65.4}, 0},
+                {20, {0}, 12.8}, {30, {550, 770, 75, 1395}, 103}, {40, {0}, 366}};
     double x[6], ours[6], papers[3], paper_r[3];
     int    paper_count = 0;
-    printf("   held body, %d tets, semi-implicit Newmark, local damping\n", b->mesh.element_count);
-    printf("   %4s | %8s %8s %8s %8s | %9s %9s | %12s %7s | %12s %7s | error\n", "r", "step us", "(median)", "forces",
-           "solve", "P4 2005", "Vega f+K", "full mesh us", "ratio", "steps/s", "P4/ours");
+    printf("   held body, %d tets, semi-implicit Newmark, local damping; microseconds (P4 Figure 11)\n",
+           b->mesh.element_count);
+    printf("   %3s | %7s %7s %7s %7s %7s (median) | %6s %6s %6s %6s %7s | %7s %8s | %7s %7s %8s | %9s %7s | %s\n", "r",
+           "force", "stiff.", "both", "solve", "step", "P4: f", "K", "solve", "step", "ratio", "Vega", "/both", "of 64",
+           "solve", "Vega/64", "full mesh", "ratio", "error");
     for (int i = 0; i < 6; i++) {
         int                 r = rows[i].r;
         cubature_polynomial part;
@@ -156,27 +220,20 @@ static void bench_held(const body *b, plot *figure) {
         bench_try(solver_reduced_create(&s.held, &forces, NULL, &o));
         excite(&s, r, 5);
         run_steps(&s);
-        bench_time time = bench_measure(15, run_steps, &s);
-        double     per = 1e6 / s.count, error = 0, force, solve;
-        double     full = full_baseline(b, r, &forces, &error) * 1e6, step = time.minimum * per;
-        measure_parts(&forces, solver_reduced_state(s.held)->q, &force, &solve);
-        printf("   %4d | %8.2f %8.2f %8.2f %8.2f |", r, step, time.median * per, force * 1e6, solve * 1e6);
-        if (rows[i].paper > 0)
-            printf(" %9.1f", rows[i].paper);
-        else
-            printf(" %9s", "");
-        if (rows[i].vega > 0)
-            printf(" %9.2f", rows[i].vega);
-        else
-            printf(" %9s", "");
-        printf(" | %12.0f %6.0fx | %12.0f", full, full / step, 1e6 / step);
-        if (rows[i].paper > 0)
-            printf(" %6.0fx", rows[i].paper / step);
-        else
-            printf(" %7s", "");
-        printf(" | %.0e\n", error);
+        bench_time    time = bench_measure(15, run_steps, &s);
+        double        per = 1e6 / s.count, error = 0, full = full_baseline(b, r, &forces, &error) * 1e6;
+        double        step = time.minimum * per;
+        const double *paper = rows[i].paper, vega = rows[i].vega;
+        part_times    t = measure_parts(&part, solver_reduced_state(s.held)->q);
+        printf("   %3d | %7.2f %7.2f %7.2f %7.2f %7.2f %8.2f |", r, t.force, t.stiffness, t.both, t.solve, step,
+               time.median * per);
+        for (int k = 0; k < 4; k++) print_known(" %*.1f", 6, paper[k]);
+        print_known(" %*.0fx", 6, paper[3] / step);
+        printf(" |"), print_known(" %*.2f", 7, vega), print_known(" %*.1fx", 7, vega / t.both);
+        printf(" | %7.3f %7.3f", t.batch_both, t.batch_solve), print_known(" %*.1fx", 7, vega / t.batch_both);
+        printf(" | %9.0f %6.0fx | %.0e\n", full, full / step, error);
         x[i] = r, ours[i] = step;
-        if (rows[i].paper > 0) paper_r[paper_count] = r, papers[paper_count++] = rows[i].paper;
+        if (paper[3] > 0) paper_r[paper_count] = r, papers[paper_count++] = paper[3];
         solver_reduced_destroy(s.held);
         cubature_polynomial_destroy(&part);
     }
@@ -294,6 +351,7 @@ int main(int argc, char **argv) {
     (void)argc;
     bench_header(argv, "steps of reduced bodies, one core, microseconds");
     fem_set_threads(1);
+    bench_print_speed();
     plot *figure = plot_create("One time step of a reduced body", "modes", "microseconds", true, true);
     body  b;
     body_create(&b, 3000, true, 40);

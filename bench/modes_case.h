@@ -13,6 +13,7 @@ typedef struct modes_case {
     unsigned char *fixed;
     modes_problem  problem;
     int            n;
+    double         seconds_read, seconds_assemble; // processor time
 } modes_case;
 
 static inline bool bench_long(void) {
@@ -20,10 +21,25 @@ static inline bool bench_long(void) {
     return value && value[0];
 }
 
+// Body, matrices and problem of the case's mesh and supports.
+static inline void modes_case_matrices(modes_case *c) {
+    fem_body_options options = fem_body_default_options();
+    c->n = 3 * c->mesh.vertex_count;
+    double *rest = fem_calloc((size_t)c->n, sizeof *rest);
+    if (!c->fixed || !rest) bench_try(fem_fail(FEM_NO_MEMORY, "no memory for %s", c->name));
+    bench_try(fem_body_create(&c->body, &c->mesh, &options));
+    bench_try(fem_body_matrix(c->body, &c->K));
+    bench_try(fem_body_matrix(c->body, &c->M));
+    fem_body_evaluate(c->body, rest, NULL, NULL, &c->K);
+    fem_body_mass(c->body, FEM_MASS_CONSISTENT, &c->M);
+    fem_free(rest);
+    c->problem = (modes_problem){.mesh = &c->mesh, .K = &c->K, .M = &c->M, .fixed = c->fixed};
+}
+
 // name is that of a mesh in the shared data; tets the size of the body that stands in for it.
 static inline void modes_case_create(modes_case *c, const char *name, double tets) {
-    const char      *data = getenv("LIMBER_DATA");
-    fem_body_options options = fem_body_default_options();
+    const char *data = getenv("LIMBER_DATA");
+    double      begin = fem_cpu_seconds();
     *c = (modes_case){0};
     if (data && data[0]) {
         char path[1024];
@@ -41,16 +57,10 @@ static inline void modes_case_create(modes_case *c, const char *name, double tet
         bench_branching_body(&c->mesh, tets);
         c->fixed = bench_hold_bottom(&c->mesh);
     }
-    c->n = 3 * c->mesh.vertex_count;
-    double *rest = fem_calloc((size_t)c->n, sizeof *rest);
-    if (!c->fixed || !rest) bench_try(fem_fail(FEM_NO_MEMORY, "no memory for %s", c->name));
-    bench_try(fem_body_create(&c->body, &c->mesh, &options));
-    bench_try(fem_body_matrix(c->body, &c->K));
-    bench_try(fem_body_matrix(c->body, &c->M));
-    fem_body_evaluate(c->body, rest, NULL, NULL, &c->K);
-    fem_body_mass(c->body, FEM_MASS_CONSISTENT, &c->M);
-    fem_free(rest);
-    c->problem = (modes_problem){.mesh = &c->mesh, .K = &c->K, .M = &c->M, .fixed = c->fixed};
+    c->seconds_read = fem_cpu_seconds() - begin;
+    begin = fem_cpu_seconds();
+    modes_case_matrices(c);
+    c->seconds_assemble = fem_cpu_seconds() - begin;
 }
 
 static inline void modes_case_destroy(modes_case *c) {

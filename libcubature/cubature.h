@@ -45,4 +45,6 @@ fem_status                   cubature_full_create(cubature_full **full, const fe
 void                         cubature_full_destroy(cubature_full *full);
 cubature_forces              cubature_full_forces(const cubature_full *full);
 
+#include "libcubature/stitched.h" // forces of a body that was changed
+
 #endif

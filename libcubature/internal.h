@@ -13,10 +13,10 @@ enum {
     MOST_ROWS = 9,
 };
 
-// A number that one integration point contributes: scale x (sum of up to three of e1 e2 e3 g12 g23 g31).
+// A number that one integration point contributes: sum of factor x strain, up to three of e1 e2 e3 g12 g23 g31.
 typedef struct strain_row {
     int    terms, strain[3];
-    double scale;
+    double factor[3];
 } strain_row;
 
 // Columns of Z: the mode `high` alone (low = -1), the product of two modes, or nothing (high = -1).
@@ -37,8 +37,8 @@ typedef struct gram_block {
     double              *H;             // modes x 9 x points: w^(1/4) R^T (grad u) R of each mode, R the frame
     int                  row_count;
     const strain_row    *rows;
-    int                  panels;
-    const strain_column *columns; // panels x GRAM_PANEL
+    int                  column_count, panels; // modes and pairs; in panels of GRAM_PANEL, the last one filled with 0
+    const strain_column *columns;              // panels x GRAM_PANEL
     double              *Z;
 } gram_block;
 

@@ -77,9 +77,8 @@ void JOIN(cubature_strain_panel, SIMD_SUFFIX)(const gram_block *b, int panel) {
             for (int row = 0; row < b->row_count; row++) {
                 const strain_row *s = &b->rows[row];
                 for (int c = 0; c < 8; c++) {
-                    x[c] = e[c][s->strain[0]];
-                    for (int t = 1; t < s->terms; t++) x[c] += e[c][s->strain[t]];
-                    x[c] *= s->scale;
+                    x[c] = s->factor[0] * e[c][s->strain[0]];
+                    for (int t = 1; t < s->terms; t++) x[c] += s->factor[t] * e[c][s->strain[t]];
                 }
                 transpose(x);
                 double *out = Z + (size_t)(row * b->points + point) * GRAM_PANEL + first;
@@ -114,18 +113,25 @@ static inline __attribute__((always_inline)) void micro_tile(int wide, int rows,
         store(G + i * GRAM_TILE + 8 * v, sum[i][v]);
 }
 
-// One panel times another; of a panel times itself only what is not left of the diagonal.
-static void panel_product(const gram_block *b, const double *x, const double *y, double *G) {
-    for (int i = 0; i < GRAM_PANEL; i += MI)
-        for (int j = x == y ? i / 8 * 8 : 0; j < GRAM_PANEL; j += 8 * MV) {
+// One panel times another, of which `rows` and `columns` columns are used; of a panel times itself only what is not
+// left of the diagonal.
+static void panel_product(const gram_block *b, int rows, int columns, const double *x, const double *y, double *G) {
+    for (int i = 0; i < rows; i += MI)
+        for (int j = x == y ? i / 8 * 8 : 0; j < columns; j += 8 * MV) {
             double *g = G + i * GRAM_TILE + j;
-            if (MV >= 3 && GRAM_PANEL - j == 24)
+            if (MV >= 3 && columns - j >= 24)
                 micro_tile(3, b->points, x + i, y + j, g);
-            else if (MV >= 2 && GRAM_PANEL - j == 16)
+            else if (MV >= 2 && columns - j >= 16)
                 micro_tile(2, b->points, x + i, y + j, g);
             else
                 micro_tile(1, b->points, x + i, y + j, g);
         }
+}
+
+// Columns of a panel in whole vectors: the last one may be shorter than the others.
+static int panel_columns(const gram_block *b, int panel) {
+    int used = (b->column_count - panel * GRAM_PANEL + 7) / 8 * 8;
+    return used < GRAM_PANEL ? used : GRAM_PANEL;
 }
 
 // Kinds of rows are the outer loop: what a tile needs of one kind (8 panels, 150 kB) stays in the second cache and is
@@ -137,6 +143,7 @@ void JOIN(cubature_gram_tile, SIMD_SUFFIX)(const gram_block *b, int first, int c
             for (int J = s == t ? I : t * TILE_PANELS; J < (t + 1) * TILE_PANELS && J < b->panels; J++) {
                 const double *x = b->Z + (size_t)I * panel + (size_t)row * part;
                 const double *y = b->Z + (size_t)J * panel + (size_t)row * part;
-                panel_product(b, x, y, G + ((I % TILE_PANELS) * GRAM_TILE + J % TILE_PANELS) * GRAM_PANEL);
+                panel_product(b, panel_columns(b, I), panel_columns(b, J), x, y,
+                              G + ((I % TILE_PANELS) * GRAM_TILE + J % TILE_PANELS) * GRAM_PANEL);
             }
 }

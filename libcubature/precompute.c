@@ -27,16 +27,22 @@ static int block_points(int panels) {
 
 // ---- what a set sums -----------------------------------------------------------------------------------------------
 
-#define ROOT_HALF 0.70710678118654752440
+#define ROOT_HALF  0.70710678118654752440
+#define ROOT_SIXTH 0.40824829046386301637
 
-// tr(E); then E:E = e1^2 + e2^2 + e3^2 + (g12^2 + g23^2 + g31^2)/2
-static const strain_row isotropic_rows[7] = {
-    {3, {0, 1, 2}, 1},   {1, {0}, 1},         {1, {1}, 1},         {1, {2}, 1},
-    {1, {3}, ROOT_HALF}, {1, {4}, ROOT_HALF}, {1, {5}, ROOT_HALF},
+// tr(E); then the deviator in five numbers, one row fewer than E:E takes:
+//   E:E = tr(E)^2/3 + (e1 - e2)^2/2 + (e1 + e2 - 2 e3)^2/6 + (g12^2 + g23^2 + g31^2)/2
+static const strain_row isotropic_rows[6] = {
+    {3, {0, 1, 2}, {1, 1, 1}},
+    {2, {0, 1}, {ROOT_HALF, -ROOT_HALF}},
+    {3, {0, 1, 2}, {ROOT_SIXTH, ROOT_SIXTH, -2 * ROOT_SIXTH}},
+    {1, {3}, {ROOT_HALF}},
+    {1, {4}, {ROOT_HALF}},
+    {1, {5}, {ROOT_HALF}},
 };
 static const strain_row orthotropic_rows[9] = {
-    {1, {0}, 1}, {1, {1}, 1},    {1, {2}, 1},    {1, {3}, 1},    {1, {4}, 1},
-    {1, {5}, 1}, {2, {0, 1}, 1}, {2, {1, 2}, 1}, {2, {2, 0}, 1},
+    {1, {0}, {1}}, {1, {1}, {1}},       {1, {2}, {1}},       {1, {3}, {1}},       {1, {4}, {1}},
+    {1, {5}, {1}}, {2, {0, 1}, {1, 1}}, {2, {1, 2}, {1, 1}}, {2, {2, 0}, {1, 1}},
 };
 
 static int set_count_of(fem_material_kind kind) { return kind == FEM_STVK ? 2 : 9; }
@@ -118,7 +124,7 @@ static void tile_task(void *context, int index, int worker) {
     while ((t + 1) * (t + 2) / 2 <= index) t++;
     int s = index - t * (t + 1) / 2;
     for (int set = 0, row = 0, count; set < c->sets; set++, row += count) {
-        count = c->sets == 2 && set == 1 ? 6 : 1; // rows of the set
+        count = c->sets == 2 && set == 1 ? 5 : 1; // rows of the set
         c->kernels.gram_tile(&c->block, row, count, s, t, tile_of(c, set, s, t));
     }
 }
@@ -159,6 +165,12 @@ static void collect(const precomputation *c, int set, int l) {
 #undef G
 }
 
+// The second set of an isotropic group has the deviator only: E:E lacks a third of tr(E)^2, which is the first set.
+static void add_trace(precomputation *c) {
+    size_t size = tile_count(c) * (GRAM_TILE * GRAM_TILE);
+    for (size_t i = 0; i < size; i++) c->G[size + i] += c->G[i] / 3;
+}
+
 static void collect_task(void *context, int index, int worker) {
     (void)worker;
     precomputation *c = context;
@@ -174,7 +186,7 @@ static fem_status run_group(precomputation *c, cubature_polynomial *p, int group
     c->coefficients = p->sets + (size_t)p->groups[group].first_set * p->count;
     c->block.frame = isotropic ? NULL : material->frame;
     c->block.rows = isotropic ? isotropic_rows : orthotropic_rows;
-    c->block.row_count = isotropic ? 7 : 9;
+    c->block.row_count = isotropic ? 6 : 9;
     memset(c->G, 0, (size_t)c->sets * tile_count(c) * (GRAM_TILE * GRAM_TILE) * sizeof *c->G);
     int most = c->block.points / c->points_per_element, end = c->start[group + 1];
     for (int begin = c->start[group], count; begin < end; begin += count) {
@@ -183,6 +195,7 @@ static fem_status run_group(precomputation *c, cubature_polynomial *p, int group
         run_block(c, count);
         FEM_TRY(fem_progress_report(c->progress, "force polynomial", (double)(begin + count) / c->mesh->element_count));
     }
+    if (isotropic) add_trace(c);
     fem_parallel_for(c->r, collect_task, c);
 done:
     return status;
@@ -375,7 +388,8 @@ fem_status cubature_polynomial_create(cubature_polynomial *result, const fem_bod
     c.kernels = cubature_choose_kernels();
     c.block.width = fem_element_vertices(mesh->type);
     c.block.modes = (r + 7) / 8 * 8;
-    c.block.panels = (r + r * (r + 1) / 2 + GRAM_PANEL - 1) / GRAM_PANEL;
+    c.block.column_count = r + r * (r + 1) / 2;
+    c.block.panels = (c.block.column_count + GRAM_PANEL - 1) / GRAM_PANEL;
     c.block.points = block_points(c.block.panels);
     c.tiles = (c.block.panels + TILE_PANELS - 1) / TILE_PANELS;
     FEM_TRY(make_groups(&c, &p, options));

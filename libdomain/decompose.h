@@ -111,6 +111,9 @@ void       domain_tree_destroy(domain_tree *tree); // leaves it empty
 // whole for every local one, ascending; allocated.
 fem_status domain_submesh(fem_mesh *part, int **vertices, const fem_mesh *mesh, int element_count, const int *elements);
 
+// The place of a number in an ascending list, -1 when it is not there.
+int domain_place_of(int number, int count, const int *list);
+
 // One domain by itself. Vertices are local here.
 typedef struct domain_part {
     fem_mesh       mesh;
@@ -128,5 +131,12 @@ fem_status domain_part_create(domain_part *part, const fem_mesh *mesh, const dom
 void       domain_part_destroy(domain_part *part); // leaves it empty
 // The local number of a vertex of the whole mesh, -1 when the domain does not have it.
 int domain_part_local(const domain_part *part, int vertex);
+
+// The domain with a collar of the elements below its interfaces to children, `depth` radii (of gyration) of each
+// interface deep and nearly massless: what braces the interfaces inside the whole body. Vertices and elements of the
+// domain come first, in their order. `start`, `around`: the elements around each vertex of the whole
+// (fem_mesh_vertex_elements). The cost is that of the collar.
+fem_status domain_part_surround(fem_mesh *around_part, const domain_part *part, const fem_mesh *mesh,
+                                const domain_tree *tree, const int *start, const int *around, double depth);
 
 #endif

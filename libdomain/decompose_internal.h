@@ -150,4 +150,9 @@ fem_status domain_tree_write(domain_tree *tree, const domain_topology *topology,
 // What the messages call a label: its given name, or "domain I".
 void domain_label_name(char text[64], const domain_labels *labels, int label, const char *const *names);
 
+// ---- meshes of domains (submesh.c) -------------------------------------------------------------------------------
+
+// Gives a part the regions and materials of the whole, in place of its own.
+fem_status domain_copy_regions(fem_mesh *part, const fem_mesh *mesh);
+
 #endif

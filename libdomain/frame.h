@@ -39,9 +39,12 @@ void domain_polar_second(const domain_polar *polar, const double dA[9], const do
 //     x(q) = x + a q,   F(q) = T + sum_l F^l q_l,   R(q) = rotation(F(q)) T^T rest
 // F is the best linear map of the interface (P1 eq. 2 to 4 without the constant rotation on the right, which changes
 // neither w nor dw), applied to the axes T. Thick interfaces have T = I. Flat ones (smallest eigenvalue of the
-// covariance below 0.001 of the largest) have T = [t1 t2 N] with the normal N: the map is fitted in the plane and the
-// third column is the cross product of the first two, which has no reflections and turns with the plane. (P1 adds a
-// point off the plane that never moves, which halves every tilt.)
+// covariance below DOMAIN_FLAT of the largest) have T = [t1 t2 N] with the normal N: the map is fitted in the plane and
+// the third column is the cross product of the first two, which has no reflections and turns with the plane. (P1 adds a
+// point off the plane that never moves, which halves every tilt.) Cuts through unstructured meshes are jagged planes:
+// their third direction says nothing but would be weighed most by the inverse of the covariance, and lowest
+// frequencies of a hand cut by limbs came out at 0.4 of the true ones.
+#define DOMAIN_FLAT 0.1
 typedef struct domain_interface {
     int     r;       // modes of the parent
     int     stride;  // r rounded up to a multiple of 8
@@ -62,6 +65,24 @@ typedef struct domain_interface {
 fem_status domain_interface_create(domain_interface *interface, int count, const double *points, const double *weights,
                                    int r, const double *rows, const double *rest);
 void       domain_interface_destroy(domain_interface *interface); // leaves it empty
+
+// How the child pulls: six patterns of forces on the points, G (3 points x 6, column-major), with the resultant forces
+// (0 .. 2) and moments about the weighted centroid (3 .. 5) of the unit wrenches. Between an interface that deforms and
+// a child that is rigid there, the work done by the child's pull is right when its frame moves by G^T u: deformations
+// of the interface that the child's pull does no work on do not move the child. So what the affine fit leaves of the
+// motion of the points, u - fit(u), moves the frame by G^T (u - fit(u)). Finite rotations of flat interfaces stay exact
+// up to the thickness of the interface.
+fem_status domain_interface_set_pull(domain_interface *interface, int count, const double *points, const double *rows,
+                                     const double *G);
+// The forces on the points that do the work of unit wrenches on the frame at rest: 3 points x 6, column-major. They are
+// the rows of the linearised frame. G may be NULL.
+fem_status domain_interface_wrenches(int count, const double *points, const double *weights, const double *G,
+                                     double *forces);
+// How r displacements of the points (rows: 3 points x r) strain the interface: gradients F_j = B t_j along the axes of
+// its plane (6 x r: j = 1, 2), and six fields (3 points x 6): of the unit strains 11, 22 and 12 of the plane, and of
+// the three unit displacements times the height above it.
+fem_status domain_interface_strains(int count, const double *points, const double *weights, int r, const double *rows,
+                                    double *F, double *fields);
 
 // ---- the frame in motion (frame.c) ------------------------------------------------------------------------------
 

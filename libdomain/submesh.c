@@ -1,5 +1,5 @@
 // Parts of a mesh as meshes of their own.
-#include "libdomain/decompose.h"
+#include "libdomain/decompose_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,7 @@ static int compare_ints(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-// The place of a number in an ascending list, -1 when it is not there.
-static int place_of(int number, int count, const int *list) {
+int domain_place_of(int number, int count, const int *list) {
     const int *found = bsearch(&number, list, (size_t)count, sizeof *list, compare_ints);
     return found ? (int)(found - list) : -1;
 }
@@ -22,14 +21,14 @@ static fem_status keep_sets(fem_mesh *part, int set_count, const fem_set *sets, 
     for (int s = 0; s < set_count; s++) {
         int count = 0;
         for (int i = 0; i < whole_count; i++)
-            if (place_of(whole[i], sets[s].count, sets[s].items) >= 0) items[count++] = i;
+            if (domain_place_of(whole[i], sets[s].count, sets[s].items) >= 0) items[count++] = i;
         fem_status status = count > 0 ? add(part, sets[s].name, count, items) : FEM_OK;
         if (status != FEM_OK) return status;
     }
     return FEM_OK;
 }
 
-static fem_status copy_regions(fem_mesh *part, const fem_mesh *mesh) {
+fem_status domain_copy_regions(fem_mesh *part, const fem_mesh *mesh) {
     fem_material *materials = fem_copy(mesh->materials, (size_t)mesh->material_count, sizeof *materials);
     fem_region   *regions = fem_calloc((size_t)mesh->region_count, sizeof *regions);
     bool          complete = materials && regions;
@@ -78,7 +77,7 @@ fem_status domain_submesh(fem_mesh *out, int **vertices_out, const fem_mesh *mes
     }
     int count = collect_vertices(mesh, element_count, elements, vertices);
     FEM_TRY(fem_mesh_allocate(&part, mesh->type, count, element_count));
-    FEM_TRY(copy_regions(&part, mesh));
+    FEM_TRY(domain_copy_regions(&part, mesh));
     part.file_base = mesh->file_base;
     for (int v = 0; v < count; v++)
         memcpy(part.vertices + 3 * (size_t)v, mesh->vertices + 3 * (size_t)vertices[v], 3 * sizeof *part.vertices);
@@ -86,7 +85,7 @@ fem_status domain_submesh(fem_mesh *out, int **vertices_out, const fem_mesh *mes
         part.region[i] = mesh->region[elements[i]];
         for (int k = 0; k < width; k++)
             part.elements[(size_t)i * (size_t)width + (size_t)k] =
-                place_of(mesh->elements[(size_t)elements[i] * (size_t)width + (size_t)k], count, vertices);
+                domain_place_of(mesh->elements[(size_t)elements[i] * (size_t)width + (size_t)k], count, vertices);
     }
     FEM_TRY(
         keep_sets(&part, mesh->vertex_set_count, mesh->vertex_sets, count, vertices, items, fem_mesh_add_vertex_set));
@@ -104,7 +103,7 @@ done:
 // ---- domains ---------------------------------------------------------------------------------------------------
 
 int domain_part_local(const domain_part *part, int vertex) {
-    return place_of(vertex, part->mesh.vertex_count, part->vertices);
+    return domain_place_of(vertex, part->mesh.vertex_count, part->vertices);
 }
 
 // The first domain whose parent is `domain` or a later one. Parents ascend in level order, so children stand together.

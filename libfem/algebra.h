@@ -94,6 +94,8 @@ void dense_gram(int m, int n, const double *A, int lda, double *G);
 
 // A file for other programs: NumPy's (.npy) or Matrix Market's (.mtx), each also with .gz behind it.
 fem_status fem_matrix_write(const char *path, int rows, int columns, const double *A);
+// The same kinds of files, whoever wrote them (.npy: also float32, also in C order). *A is column-major, allocated.
+fem_status fem_matrix_read(const char *path, int *rows, int *columns, double **A);
 
 // A = L L^T in the lower triangle; FEM_INDEFINITE when A is not positive definite. Then solve A X = B in place.
 fem_status dense_cholesky(int n, double *A);

@@ -1,31 +1,20 @@
 // Embedding of points in a mesh: the nearest element of each point (that contains it, as a rule) and its weights.
 //
-// Elements are sorted along a Morton curve through their centres and four at a time become leaves of a balanced binary
-// tree of boxes, which lies in an array as a heap (children of node i: 2i + 1, 2i + 2) and so needs no pointers, and a
-// search no more stack than the tree is deep. A point is first sought in the elements whose boxes contain it, with a
-// cheap test; only when none has it the nearest element is sought, nearer boxes first, leaving out those that are
-// farther away than the best element so far.
-#include "libfem/fem.h"
+// The elements are in a tree of boxes. A point is first sought in the elements whose boxes contain it, with a cheap
+// test; only when none has it the nearest element is sought, nearer boxes first, leaving out those that are farther
+// away than the best element so far.
+#include "libfem/box_tree.h"
 
 #include <limits.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-enum { LEAF = 4, DEPTH = 64, BATCH = 512 };
+enum { BATCH = 512 };
 
 // A point this near to an element, in units of the element's size, lies inside: it may be one of its own vertices.
 static const double INSIDE = 1e-9;
 
-typedef struct box {
-    double low[3], high[3];
-} box;
-
 typedef struct tree {
     const fem_mesh *mesh;
-    int            *order;  // elements along the curve
-    int             leaves; // a power of two; leaf i has order[LEAF * i] ..
-    box            *boxes;  // 2 leaves - 1 nodes
-    box            *own;    // of elements, along the curve
+    fem_box_tree    boxes; // of its elements
 } tree;
 
 typedef struct nearest {
@@ -36,143 +25,27 @@ typedef struct nearest {
 
 // ---- the tree --------------------------------------------------------------------------------------------------
 
-static void box_empty(box *b) {
-    for (int k = 0; k < 3; k++) b->low[k] = INFINITY, b->high[k] = -INFINITY;
-}
-
-static void box_add(box *b, const double low[3], const double high[3]) {
-    for (int k = 0; k < 3; k++) {
-        b->low[k] = low[k] < b->low[k] ? low[k] : b->low[k];
-        b->high[k] = high[k] > b->high[k] ? high[k] : b->high[k];
-    }
-}
-
-static bool box_contains(const box *b, const double p[3]) {
-    return p[0] >= b->low[0] && p[0] <= b->high[0] && p[1] >= b->low[1] && p[1] <= b->high[1] && p[2] >= b->low[2] &&
-           p[2] <= b->high[2];
-}
-
-static box element_box(const fem_mesh *mesh, int element) {
+static fem_box element_box(const fem_mesh *mesh, int element) {
     int        width = fem_element_vertices(mesh->type);
     const int *v = mesh->elements + (size_t)element * (size_t)width;
-    box        b;
-    box_empty(&b);
-    for (int k = 0; k < width; k++) box_add(&b, mesh->vertices + 3 * (size_t)v[k], mesh->vertices + 3 * (size_t)v[k]);
+    fem_box    b;
+    fem_box_empty(&b);
+    for (int k = 0; k < width; k++)
+        fem_box_add(&b, mesh->vertices + 3 * (size_t)v[k], mesh->vertices + 3 * (size_t)v[k]);
     return b;
 }
 
-static double box_distance(const box *b, const double p[3]) { // squared
-    double square = 0;
-    for (int k = 0; k < 3; k++) {
-        double d = p[k] < b->low[k] ? b->low[k] - p[k] : p[k] > b->high[k] ? p[k] - b->high[k] : 0;
-        square += d * d;
-    }
-    return square;
-}
-
-typedef struct coded {
-    uint64_t code;
-    int      element;
-} coded;
-
-static int compare_codes(const void *a, const void *b) {
-    const coded *x = a, *y = b;
-    if (x->code != y->code) return x->code < y->code ? -1 : 1;
-    return (x->element > y->element) - (x->element < y->element);
-}
-
-// Spreads the lower 21 bits so that two zeros follow each.
-static uint64_t spread_bits(uint64_t x) {
-    x &= 0x1fffff;
-    x = (x | x << 32) & 0x1f00000000ffff;
-    x = (x | x << 16) & 0x1f0000ff0000ff;
-    x = (x | x << 8) & 0x100f00f00f00f00f;
-    x = (x | x << 4) & 0x10c30c30c30c30c3;
-    return (x | x << 2) & 0x1249249249249249;
-}
-
-static uint64_t morton_code(const box *whole, double scale, const box *b) {
-    uint64_t code = 0;
-    for (int k = 0; k < 3; k++) {
-        double t = (b->low[k] / 2 + b->high[k] / 2 - whole->low[k]) * scale;
-        code |= spread_bits((uint64_t)fmax(0, fmin(t, 2097151))) << k;
-    }
-    return code;
-}
-
-static void tree_destroy(tree *t) {
-    fem_free(t->order), fem_free(t->boxes), fem_free(t->own);
-    *t = (tree){0};
-}
-
 static fem_status tree_create(tree *t, const fem_mesh *mesh) {
-    int n = mesh->element_count, leaves = 1;
-    while ((size_t)leaves * LEAF < (size_t)n) leaves *= 2;
-    coded *codes = fem_alloc((size_t)n, sizeof *codes);
-    *t = (tree){.mesh = mesh, .leaves = leaves};
-    t->order = fem_alloc((size_t)n, sizeof *t->order);
-    t->boxes = fem_alloc(2 * (size_t)leaves - 1, sizeof *t->boxes);
-    t->own = fem_alloc((size_t)n, sizeof *t->own);
-    if (!codes || !t->order || !t->boxes || !t->own) {
-        fem_free(codes);
-        tree_destroy(t);
-        return fem_fail(FEM_NO_MEMORY, "no memory for a search tree of %d elements", n);
-    }
-    box whole;
-    box_empty(&whole);
-    for (int v = 0; v < mesh->vertex_count; v++)
-        box_add(&whole, mesh->vertices + 3 * (size_t)v, mesh->vertices + 3 * (size_t)v);
-    double extent = 0;
-    for (int k = 0; k < 3; k++) extent = fmax(extent, whole.high[k] - whole.low[k]);
-    double scale = extent > 0 && isfinite(extent) ? 2097151 / extent : 0;
-    for (int e = 0; e < n; e++) {
-        box b = element_box(mesh, e);
-        codes[e] = (coded){morton_code(&whole, scale, &b), e};
-    }
-    qsort(codes, (size_t)n, sizeof *codes, compare_codes);
-    for (int i = 0; i < n; i++) t->order[i] = codes[i].element, t->own[i] = element_box(mesh, codes[i].element);
-    fem_free(codes);
-    for (int i = 0; i < leaves; i++) {
-        box *b = &t->boxes[leaves - 1 + i];
-        box_empty(b);
-        for (size_t k = (size_t)i * LEAF; k < ((size_t)i + 1) * LEAF && k < (size_t)n; k++)
-            box_add(b, t->own[k].low, t->own[k].high);
-    }
-    for (int i = leaves - 2; i >= 0; i--) {
-        t->boxes[i] = t->boxes[2 * i + 1];
-        box_add(&t->boxes[i], t->boxes[2 * i + 2].low, t->boxes[2 * i + 2].high);
-    }
-    return FEM_OK;
+    fem_box *boxes = fem_alloc((size_t)mesh->element_count, sizeof *boxes);
+    if (!boxes) return fem_fail(FEM_NO_MEMORY, "no memory for the boxes of %d elements", mesh->element_count);
+    for (int e = 0; e < mesh->element_count; e++) boxes[e] = element_box(mesh, e);
+    t->mesh = mesh;
+    fem_status status = fem_box_tree_create(&t->boxes, mesh->element_count, boxes);
+    fem_free(boxes);
+    return status;
 }
 
 // ---- tetrahedra ------------------------------------------------------------------------------------------------
-
-// Squared distance from p to the triangle a, b, c [Ericson 2005, Real-Time Collision Detection, 5.1.5].
-static double triangle_distance(const double p[3], const double a[3], const double b[3], const double c[3]) {
-    double ab[3], ac[3], ap[3], bp[3], cp[3], q[3] = {a[0], a[1], a[2]};
-    vec3_sub(ab, b, a), vec3_sub(ac, c, a), vec3_sub(ap, p, a), vec3_sub(bp, p, b), vec3_sub(cp, p, c);
-    double d1 = vec3_dot(ab, ap), d2 = vec3_dot(ac, ap), d3 = vec3_dot(ab, bp), d4 = vec3_dot(ac, bp);
-    double d5 = vec3_dot(ab, cp), d6 = vec3_dot(ac, cp);
-    double va = d3 * d6 - d5 * d4, vb = d5 * d2 - d1 * d6, vc = d1 * d4 - d3 * d2;
-    double s = 0, t = 0; // nearest point a + s ab + t ac
-    if (d1 <= 0 && d2 <= 0)
-        s = t = 0;
-    else if (d3 >= 0 && d4 <= d3)
-        s = 1;
-    else if (d6 >= 0 && d5 <= d6)
-        t = 1;
-    else if (vc <= 0 && d1 >= 0 && d3 <= 0)
-        s = d1 / (d1 - d3);
-    else if (vb <= 0 && d2 >= 0 && d6 <= 0)
-        t = d2 / (d2 - d6);
-    else if (va <= 0 && d4 - d3 >= 0 && d5 - d6 >= 0)
-        t = (d4 - d3) / ((d4 - d3) + (d5 - d6)), s = 1 - t;
-    else
-        s = vb / (va + vb + vc), t = vc / (va + vb + vc);
-    vec3_axpy(q, s, ab), vec3_axpy(q, t, ac);
-    vec3_sub(q, p, q);
-    return vec3_dot(q, q);
-}
 
 // Barycentric weights, which go on linearly outside.
 static void tetrahedron_weights(const fem_mesh *mesh, const int *v, const double p[3], double *weights) {
@@ -195,7 +68,7 @@ static double tetrahedron_distance(const fem_mesh *mesh, const int *v, const dou
         if (weights[k] >= 0) continue;
         const double *x[3];
         for (int i = 0; i < 3; i++) x[i] = mesh->vertices + 3 * (size_t)v[faces[k][i]];
-        square = fmin(square, triangle_distance(p, x[0], x[1], x[2]));
+        square = fmin(square, fem_triangle_distance(p, x[0], x[1], x[2]));
     }
     return square < INFINITY ? square : 0;
 }
@@ -325,18 +198,18 @@ static const int *corners_of(const fem_mesh *mesh, int element) {
     return mesh->elements + (size_t)element * (size_t)fem_element_vertices(mesh->type);
 }
 
-static bool try_inside(const fem_mesh *mesh, int element, const box *b, const double p[3], nearest *best) {
+static bool try_inside(const fem_mesh *mesh, int element, const fem_box *b, const double p[3], nearest *best) {
     const int *v = corners_of(mesh, element);
-    if (!box_contains(b, p)) return false;
+    if (!fem_box_contains(b, p)) return false;
     best->element = element;
     if (mesh->type == FEM_H8) return hexahedron_contains(mesh, v, p, vec3_distance(b->low, b->high), best->weights);
     tetrahedron_weights(mesh, v, p, best->weights);
     return best->weights[0] >= 0 && best->weights[1] >= 0 && best->weights[2] >= 0 && best->weights[3] >= 0;
 }
 
-static void try_nearest(const fem_mesh *mesh, int element, const box *b, const double p[3], nearest *best) {
+static void try_nearest(const fem_mesh *mesh, int element, const fem_box *b, const double p[3], nearest *best) {
     const int *v = corners_of(mesh, element);
-    if (box_distance(b, p) > best->square) return;
+    if (fem_box_distance(b, p) > best->square) return;
     double weights[8], size = vec3_distance(b->low, b->high), square;
     if (mesh->type == FEM_T4) {
         tetrahedron_weights(mesh, v, p, weights);
@@ -352,18 +225,18 @@ static void try_nearest(const fem_mesh *mesh, int element, const box *b, const d
 }
 
 static bool find_inside(const tree *t, const double p[3], nearest *best) {
-    int stack[DEPTH], depth = 0;
-    if (box_contains(&t->boxes[0], p)) stack[depth++] = 0;
+    int stack[FEM_BOX_DEPTH], depth = 0;
+    if (fem_box_contains(&t->boxes.boxes[0], p)) stack[depth++] = 0;
     while (depth > 0) {
         int node = stack[--depth];
-        if (node < t->leaves - 1) {
+        if (node < t->boxes.leaves - 1) {
             for (int child = 2 * node + 2; child > 2 * node; child--)
-                if (box_contains(&t->boxes[child], p)) stack[depth++] = child;
+                if (fem_box_contains(&t->boxes.boxes[child], p)) stack[depth++] = child;
             continue;
         }
-        size_t first = (size_t)(node - (t->leaves - 1)) * LEAF;
-        for (size_t i = first; i < first + LEAF && i < (size_t)t->mesh->element_count; i++)
-            if (try_inside(t->mesh, t->order[i], &t->own[i], p, best)) return true;
+        size_t first = (size_t)(node - (t->boxes.leaves - 1)) * FEM_BOX_LEAF;
+        for (size_t i = first; i < first + FEM_BOX_LEAF && i < (size_t)t->mesh->element_count; i++)
+            if (try_inside(t->mesh, t->boxes.order[i], &t->boxes.own[i], p, best)) return true;
     }
     return false;
 }
@@ -375,21 +248,22 @@ static nearest find_nearest(const tree *t, const double p[3]) {
     struct {
         int    node;
         double square;
-    } stack[DEPTH];
+    } stack[FEM_BOX_DEPTH];
     int depth = 0;
-    stack[depth].node = 0, stack[depth++].square = box_distance(&t->boxes[0], p);
+    stack[depth].node = 0, stack[depth++].square = fem_box_distance(&t->boxes.boxes[0], p);
     while (depth > 0 && best.square > 0) {
         depth--;
         int node = stack[depth].node;
         if (stack[depth].square > best.square) continue;
-        if (node >= t->leaves - 1) {
-            size_t first = (size_t)(node - (t->leaves - 1)) * LEAF;
-            for (size_t i = first; i < first + LEAF && i < (size_t)t->mesh->element_count; i++)
-                try_nearest(t->mesh, t->order[i], &t->own[i], p, &best);
+        if (node >= t->boxes.leaves - 1) {
+            size_t first = (size_t)(node - (t->boxes.leaves - 1)) * FEM_BOX_LEAF;
+            for (size_t i = first; i < first + FEM_BOX_LEAF && i < (size_t)t->mesh->element_count; i++)
+                try_nearest(t->mesh, t->boxes.order[i], &t->boxes.own[i], p, &best);
             continue;
         }
         int    near_child = 2 * node + 1, far_child = near_child + 1;
-        double near_square = box_distance(&t->boxes[near_child], p), far_square = box_distance(&t->boxes[far_child], p);
+        double near_square = fem_box_distance(&t->boxes.boxes[near_child], p),
+               far_square = fem_box_distance(&t->boxes.boxes[far_child], p);
         if (far_square < near_square) {
             double square = near_square;
             near_square = far_square, far_square = square;
@@ -463,7 +337,7 @@ fem_status fem_embed_points(fem_embedding *embedding, const fem_mesh *mesh, int 
     m = (fem_embedding){0};
 done:
     fem_free(outside);
-    tree_destroy(&search);
+    fem_box_tree_destroy(&search.boxes);
     fem_embedding_destroy(&m);
     return status;
 }

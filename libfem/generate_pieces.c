@@ -1,31 +1,15 @@
 // Union of capsules, boxes and balls on one voxel grid.
 //
-// owner[voxel] is 0 or 1 + the piece that it belongs to. After the pieces are entered, voxels are filled until the body
-// is well-composed [Latecki 1997, 3D well-composed pictures]: no two of the four voxels around an edge, and no two of
-// the eight around a grid point, are diagonal neighbours that differ from all others there. Then no voxels meet only
-// along an edge or at a corner, and the surface is a manifold. Filling never leaves the bounding box of the body, so it
-// ends; it goes through the grid in a fixed order, so the result depends on the input alone.
-#include "libfem/generate.h"
+// owner[voxel] is 0 or 1 + the piece that it belongs to. After the pieces are entered, hinges are mended (voxels.h).
+#include "libfem/voxels.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const double MOST_VOXELS = 4e8; // of the grid, full or not: four bytes each
-
 // A centre that lies on the boundary of a piece to within rounding must not be decided by it; in voxels.
 static const double TOLERANCE = 1e-6;
 
-typedef struct voxels {
-    int    n[3];
-    double low[3], size;
-    int   *owner; // n[0] * n[1] * n[2], x fastest
-} voxels;
-
-static size_t voxel_index(const voxels *g, const int i[3]) {
-    return ((size_t)i[2] * (size_t)g->n[1] + (size_t)i[1]) * (size_t)g->n[0] + (size_t)i[0];
-}
-
-static void voxel_centre(const voxels *g, const int i[3], double centre[3]) {
+static void voxel_centre(const fem_voxels *g, const int i[3], double centre[3]) {
     for (int k = 0; k < 3; k++) centre[k] = g->low[k] + (i[k] + 0.5) * g->size;
 }
 
@@ -95,7 +79,7 @@ static bool contains(const fem_piece *p, const double x[3], double tolerance) {
 
 // Enters the voxels of a piece that no earlier piece has; `inside`: it has voxels, `own`: it gets some.
 // A long capsule is taken in chunks, since the box around a slanting one is mostly empty.
-static void enter_piece(voxels *g, const fem_piece *p, int number, bool *inside, bool *own) {
+static void enter_piece(fem_voxels *g, const fem_piece *p, int number, bool *inside, bool *own) {
     double length = p->shape == FEM_CAPSULE ? vec3_distance(p->a, p->b) : 0;
     double chunk = fmax(fmax(p->radius_a, p->radius_b), 4 * g->size);
     int    chunks = (int)fmax(1, fmin(ceil(length / chunk), 1e6));
@@ -110,7 +94,7 @@ static void enter_piece(voxels *g, const fem_piece *p, int number, bool *inside,
         for (i[2] = first[2]; i[2] <= last[2]; i[2]++)
             for (i[1] = first[1]; i[1] <= last[1]; i[1]++)
                 for (i[0] = first[0]; i[0] <= last[0]; i[0]++) {
-                    int *owner = &g->owner[voxel_index(g, i)];
+                    int *owner = &g->owner[fem_voxel_index(g, i)];
                     if (*owner == number + 1) continue;
                     voxel_centre(g, i, x);
                     if (!contains(p, x, TOLERANCE * g->size)) continue;
@@ -157,7 +141,7 @@ done:
     return status;
 }
 
-static fem_status enter_pieces(voxels *g, int count, const fem_piece *pieces) {
+static fem_status enter_pieces(fem_voxels *g, int count, const fem_piece *pieces) {
     for (int p = 0; p < count; p++) {
         bool inside = false, own = false;
         enter_piece(g, &pieces[p], p, &inside, &own);
@@ -174,127 +158,20 @@ static fem_status enter_pieces(voxels *g, int count, const fem_piece *pieces) {
     return FEM_OK;
 }
 
-static fem_status lay_grid(voxels *g, int count, const fem_piece *pieces, double voxel) {
-    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, cells = 1, volume = 1;
+static fem_status lay_grid(fem_voxels *g, int count, const fem_piece *pieces, double voxel) {
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
     for (int p = 0; p < count; p++) {
         double a[3], b[3];
         piece_bounds(&pieces[p], 0, 1, a, b);
         for (int k = 0; k < 3; k++) low[k] = fmin(low[k], a[k]), high[k] = fmax(high[k], b[k]);
     }
-    double n[3];
-    for (int k = 0; k < 3; k++) {
-        n[k] = fmax(1, ceil((high[k] - low[k]) / voxel - TOLERANCE));
-        cells *= n[k], volume *= high[k] - low[k];
-    }
-    if (!(cells <= MOST_VOXELS))
-        return fem_fail(FEM_BAD_INPUT, "voxels of %g make a grid of %.3g voxels, at most %.3g: about %.3g would do",
-                        voxel, cells, MOST_VOXELS, 1.05 * fmax(voxel, cbrt(volume / MOST_VOXELS)));
-    *g = (voxels){.n = {(int)n[0], (int)n[1], (int)n[2]}, .size = voxel};
-    for (int k = 0; k < 3; k++) g->low[k] = (low[k] + high[k]) / 2 - n[k] * voxel / 2;
-    g->owner = fem_calloc((size_t)cells, sizeof *g->owner);
-    if (!g->owner) return fem_fail(FEM_NO_MEMORY, "no memory for a grid of %.3g voxels", cells);
-    return FEM_OK;
-}
-
-// ---- hinges ----------------------------------------------------------------------------------------------------
-
-// The block at grid point i holds the voxels i - 1 and i along each axis, as the bits x + 2y + 4z of a mask.
-static unsigned block_mask(const voxels *g, const int i[3]) {
-    unsigned mask = 0;
-    for (int c = 0; c < 8; c++) {
-        int v[3] = {i[0] - 1 + (c & 1), i[1] - 1 + (c >> 1 & 1), i[2] - 1 + (c >> 2)};
-        if (v[0] < 0 || v[1] < 0 || v[2] < 0 || v[0] >= g->n[0] || v[1] >= g->n[1] || v[2] >= g->n[2]) continue;
-        mask |= (g->owner[voxel_index(g, v)] != 0) * (1u << c);
-    }
-    return mask;
-}
-
-// Latecki's two critical configurations.
-static bool well_composed(unsigned mask) {
-    for (int axis = 0; axis < 3; axis++)
-        for (int side = 0; side < 2; side++) { // the four voxels around each of the six edges at the grid point
-            unsigned p = 1u << (axis + 1) % 3, q = 1u << (axis + 2) % 3, first = side ? 1u << axis : 0;
-            unsigned around = 1u << first | 1u << (first + p) | 1u << (first + q) | 1u << (first + p + q);
-            unsigned diagonal = 1u << first | 1u << (first + p + q);
-            if ((mask & around) == diagonal || (mask & around) == (around & ~diagonal)) return false;
-        }
-    for (int corner = 0; corner < 4; corner++) {
-        unsigned pair = 1u << corner | 1u << (7 - corner);
-        if (mask == pair || mask == (0xffu & ~pair)) return false;
-    }
-    return true;
-}
-
-typedef struct repair {
-    voxels *grid;
-    bool    good[256]; // by mask
-    int (*list)[3];    // grid points whose blocks have to be looked at again
-    size_t count, capacity;
-} repair;
-
-// Number of bad blocks around a voxel.
-static int bad_around(const repair *r, const int voxel[3]) {
-    int bad = 0;
-    for (int c = 0; c < 8; c++) {
-        int point[3] = {voxel[0] + (c & 1), voxel[1] + (c >> 1 & 1), voxel[2] + (c >> 2)};
-        bad += !r->good[block_mask(r->grid, point)];
-    }
-    return bad;
-}
-
-// Fills the empty voxel of a bad block that leaves the fewest bad blocks around it, and lists those blocks. It goes to
-// the first of the pieces in the block.
-static fem_status fill_one(repair *r, const int point[3]) {
-    voxels *g = r->grid;
-    int     best[3] = {0, 0, 0}, fewest = 9, owner = 0;
-    for (int c = 0; c < 8; c++) {
-        int v[3] = {point[0] - 1 + (c & 1), point[1] - 1 + (c >> 1 & 1), point[2] - 1 + (c >> 2)};
-        if (v[0] < 0 || v[1] < 0 || v[2] < 0 || v[0] >= g->n[0] || v[1] >= g->n[1] || v[2] >= g->n[2]) continue;
-        int *here = &g->owner[voxel_index(g, v)];
-        if (*here != 0) {
-            if (owner == 0 || *here < owner) owner = *here;
-            continue;
-        }
-        *here = 1; // on trial
-        int bad = bad_around(r, v);
-        *here = 0;
-        if (bad < fewest) fewest = bad, memcpy(best, v, sizeof best);
-    }
-    fem_status status = fem_grow((void **)&r->list, &r->capacity, r->count + 8, sizeof *r->list);
-    if (status != FEM_OK) return status;
-    g->owner[voxel_index(g, best)] = owner;
-    for (int c = 0; c < 8; c++) {
-        int *next = r->list[r->count++];
-        next[0] = best[0] + (c & 1), next[1] = best[1] + (c >> 1 & 1), next[2] = best[2] + (c >> 2);
-    }
-    return FEM_OK;
-}
-
-static fem_status repair_hinges(voxels *g) {
-    fem_status status = FEM_OK;
-    repair     r = {.grid = g};
-    int        i[3];
-    for (unsigned mask = 0; mask < 256; mask++) r.good[mask] = well_composed(mask);
-    for (i[2] = 0; i[2] <= g->n[2]; i[2]++)
-        for (i[1] = 0; i[1] <= g->n[1]; i[1]++)
-            for (i[0] = 0; i[0] <= g->n[0]; i[0]++) {
-                // a fill lists the blocks around it, this one too, until they are all good
-                if (!r.good[block_mask(g, i)]) FEM_TRY(fill_one(&r, i));
-                while (r.count > 0) {
-                    int point[3];
-                    memcpy(point, r.list[--r.count], sizeof point);
-                    if (!r.good[block_mask(g, point)]) FEM_TRY(fill_one(&r, point));
-                }
-            }
-done:
-    fem_free(r.list);
-    return status;
+    return fem_voxels_create(g, low, high, voxel);
 }
 
 // ---- connection ------------------------------------------------------------------------------------------------
 
 // Floods the body by faces from the first voxel of the first piece; what is reached has its owner negated.
-static fem_status flood(voxels *g) {
+static fem_status flood(fem_voxels *g) {
     fem_status status = FEM_OK;
     size_t     cells = (size_t)g->n[0] * (size_t)g->n[1] * (size_t)g->n[2], first = 0, count = 0, capacity = 0;
     int(*list)[3] = NULL;
@@ -314,7 +191,7 @@ static fem_status flood(voxels *g) {
             int next[3] = {at[0], at[1], at[2]}, axis = side / 2;
             next[axis] += side % 2 ? 1 : -1;
             if (next[axis] < 0 || next[axis] >= g->n[axis]) continue;
-            int *owner = &g->owner[voxel_index(g, next)];
+            int *owner = &g->owner[fem_voxel_index(g, next)];
             if (*owner <= 0) continue;
             *owner *= -1;
             memcpy(list[count++], next, sizeof next);
@@ -325,7 +202,7 @@ done:
     return status;
 }
 
-static fem_status check_connected(voxels *g, const fem_piece *pieces, double *full) {
+static fem_status check_connected(fem_voxels *g, const fem_piece *pieces, double *full) {
     fem_status status = FEM_OK;
     size_t     cells = (size_t)g->n[0] * (size_t)g->n[1] * (size_t)g->n[2];
     int        apart = 0; // first piece with a voxel that was not reached, from 1
@@ -354,54 +231,6 @@ done:
 
 // ---- the mesh --------------------------------------------------------------------------------------------------
 
-static int count_vertices(const voxels *g) {
-    int i[3], count = 0; // at most 8 for each of 50 million voxels
-    for (i[2] = 0; i[2] <= g->n[2]; i[2]++)
-        for (i[1] = 0; i[1] <= g->n[1]; i[1]++)
-            for (i[0] = 0; i[0] <= g->n[0]; i[0]++) count += block_mask(g, i) != 0;
-    return count;
-}
-
-// Numbers the grid points of one plane that belong to a full voxel, and places them.
-static void number_plane(const voxels *g, int z, int *plane, int *next, double *vertices) {
-    int i[3] = {0, 0, z};
-    for (i[1] = 0; i[1] <= g->n[1]; i[1]++)
-        for (i[0] = 0; i[0] <= g->n[0]; i[0]++, plane++) {
-            if (block_mask(g, i) == 0) continue;
-            for (int k = 0; k < 3; k++) vertices[3 * (size_t)*next + (size_t)k] = g->low[k] + i[k] * g->size;
-            *plane = (*next)++;
-        }
-}
-
-// Voxels between two numbered planes.
-static void fill_slab(const voxels *g, int z, const int *below, const int *above, int *element, fem_mesh *mesh) {
-    int i[3] = {0, 0, z}, row = g->n[0] + 1;
-    for (i[1] = 0; i[1] < g->n[1]; i[1]++)
-        for (i[0] = 0; i[0] < g->n[0]; i[0]++) {
-            int owner = g->owner[voxel_index(g, i)], at = i[1] * row + i[0];
-            if (owner == 0) continue;
-            int hexahedron[8] = {below[at], below[at + 1], below[at + 1 + row], below[at + row],
-                                 above[at], above[at + 1], above[at + 1 + row], above[at + row]};
-            memcpy(mesh->elements + 8 * (size_t)*element, hexahedron, sizeof hexahedron);
-            mesh->region[(*element)++] = owner - 1;
-        }
-}
-
-static fem_status fill_mesh(const voxels *g, fem_mesh *mesh) {
-    size_t points = ((size_t)g->n[0] + 1) * ((size_t)g->n[1] + 1);
-    int   *planes[2] = {fem_alloc(points, sizeof(int)), fem_alloc(points, sizeof(int))}, vertex = 0, element = 0;
-    if (!planes[0] || !planes[1]) {
-        fem_free(planes[0]), fem_free(planes[1]);
-        return fem_fail(FEM_NO_MEMORY, "no memory for a plane of %zu grid points", points);
-    }
-    for (int z = 0; z <= g->n[2]; z++) {
-        number_plane(g, z, planes[z % 2], &vertex, mesh->vertices);
-        if (z > 0) fill_slab(g, z - 1, planes[(z + 1) % 2], planes[z % 2], &element, mesh);
-    }
-    fem_free(planes[0]), fem_free(planes[1]);
-    return FEM_OK;
-}
-
 // Coordinates come from grid indices by one formula, so those of a plane are equal to the last bit.
 static fem_status name_sides(fem_mesh *mesh) {
     double         low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
@@ -423,17 +252,17 @@ static fem_status name_sides(fem_mesh *mesh) {
 fem_status fem_generate_pieces(fem_mesh *mesh, fem_element type, int count, const fem_piece *pieces, double voxel) {
     fem_status   status = FEM_OK;
     fem_mesh     hexahedra = {0};
-    voxels       g = {0};
+    fem_voxels   g = {0};
     double       full = 0;
+    size_t       filled = 0;
     const char **names = NULL;
     FEM_TRY(check_pieces(count, pieces, voxel));
     FEM_TRY(lay_grid(&g, count, pieces, voxel));
     FEM_TRY(enter_pieces(&g, count, pieces));
-    FEM_TRY(repair_hinges(&g));
+    FEM_TRY(fem_voxels_repair(&g, &filled));
     FEM_TRY(check_connected(&g, pieces, &full));
     FEM_TRY(fem_generate_count(full, type));
-    FEM_TRY(fem_mesh_allocate(&hexahedra, FEM_H8, count_vertices(&g), (int)full));
-    FEM_TRY(fill_mesh(&g, &hexahedra));
+    FEM_TRY(fem_voxels_mesh(&g, full, &hexahedra));
     names = fem_alloc((size_t)count, sizeof *names);
     if (!names) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for %d names", count);

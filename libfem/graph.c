@@ -2,6 +2,7 @@
 #include "libfem/internal.h"
 
 #include <metis.h>
+#include <pthread.h>
 #include <stdio.h>
 
 _Static_assert(sizeof(idx_t) == sizeof(int), "METIS must be built with 32-bit indices");
@@ -9,6 +10,10 @@ _Static_assert(sizeof(idx_t) == sizeof(int), "METIS must be built with 32-bit in
 void fem_metis_version(char text[32]) {
     snprintf(text, 32, "%d.%d.%d", METIS_VER_MAJOR, METIS_VER_MINOR, METIS_VER_SUBMINOR);
 }
+
+// METIS draws from the random numbers of the whole process, which it seeds at the start of every call: two calls side
+// by side would mix them, and the order of a graph would be left to chance.
+static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 
 // METIS wants at least one edge; graphs without any have no fill-in, so every order is as good.
 fem_status fem_graph_order(int n, const int *start, const int *adjacent, int *order) {
@@ -29,7 +34,9 @@ fem_status fem_graph_order(int n, const int *start, const int *adjacent, int *or
     METIS_SetDefaultOptions(options);
     options[METIS_OPTION_NUMBERING] = 0;
     options[METIS_OPTION_SEED] = 1; // the same graph always gets the same order
+    pthread_mutex_lock(&one_at_a_time);
     int result = METIS_NodeND(&vertices, xadj, adjncy, NULL, options, order, inverse);
+    pthread_mutex_unlock(&one_at_a_time);
     if (result != METIS_OK)
         status = fem_fail(result == METIS_ERROR_MEMORY ? FEM_NO_MEMORY : FEM_BAD_INPUT,
                           "METIS could not order a graph of %d vertices (error %d)", n, result);
@@ -96,8 +103,10 @@ static fem_status partition_connected(int n, int *start, int *adjacent, int part
     options[METIS_OPTION_SEED] = 1; // the same graph always gets the same parts
     options[METIS_OPTION_CONTIG] = 1;
     options[METIS_OPTION_NCUTS] = 3;
+    pthread_mutex_lock(&one_at_a_time);
     int result = METIS_PartGraphKway(&vertices, &constraints, start, adjacent, NULL, NULL, NULL, &wanted, NULL, NULL,
                                      options, &cut, part);
+    pthread_mutex_unlock(&one_at_a_time);
     if (result != METIS_OK)
         return fem_fail(result == METIS_ERROR_MEMORY ? FEM_NO_MEMORY : FEM_BAD_INPUT,
                         "METIS could not cut a graph of %d vertices into %d parts (error %d)", n, parts, result);

@@ -102,6 +102,8 @@ fem_status fem_vertex_list_write(const char *path, int count, const int *items, 
 fem_status fem_surface_read(fem_surface *surface, const char *path);
 fem_status fem_surface_write(const fem_surface *surface, const char *path); // .obj
 void       fem_surface_destroy(fem_surface *surface);
+// The outer surface of a mesh, with those vertices only.
+fem_status fem_surface_of_mesh(fem_surface *surface, const fem_mesh *mesh);
 
 // A field on a mesh, to be written beside it.
 typedef struct fem_field {

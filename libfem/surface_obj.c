@@ -150,7 +150,7 @@ fem_status fem_surface_write(const fem_surface *surface, const char *path) {
     return fem_file_commit(file);
 }
 
-fem_status fem_mesh_write_obj(const fem_mesh *mesh, const char *path) {
+fem_status fem_surface_of_mesh(fem_surface *result, const fem_mesh *mesh) {
     fem_status  status = FEM_OK;
     fem_surface surface = {0};
     int        *number = NULL; // of a mesh vertex on the surface, from 1
@@ -158,7 +158,7 @@ fem_status fem_mesh_write_obj(const fem_mesh *mesh, const char *path) {
     number = fem_calloc((size_t)mesh->vertex_count, sizeof *number);
     surface.vertices = fem_alloc(3 * (size_t)mesh->vertex_count, sizeof *surface.vertices);
     if (!number || !surface.vertices) {
-        status = fem_fail(FEM_NO_MEMORY, "%s: no memory for the surface", path);
+        status = fem_fail(FEM_NO_MEMORY, "no memory for the surface of %d vertices", mesh->vertex_count);
         goto done;
     }
     for (size_t i = 0; i < 3 * (size_t)surface.triangle_count; i++) number[surface.triangles[i]] = 1;
@@ -170,9 +170,21 @@ fem_status fem_mesh_write_obj(const fem_mesh *mesh, const char *path) {
         }
     for (size_t i = 0; i < 3 * (size_t)surface.triangle_count; i++)
         surface.triangles[i] = number[surface.triangles[i]] - 1;
-    FEM_TRY(fem_surface_write(&surface, path));
+    fem_surface_destroy(result);
+    *result = surface;
+    surface = (fem_surface){0};
 done:
     fem_free(number);
+    fem_surface_destroy(&surface);
+    return status;
+}
+
+fem_status fem_mesh_write_obj(const fem_mesh *mesh, const char *path) {
+    fem_status  status = FEM_OK;
+    fem_surface surface = {0};
+    FEM_TRY(fem_surface_of_mesh(&surface, mesh));
+    FEM_TRY(fem_surface_write(&surface, path));
+done:
     fem_surface_destroy(&surface);
     return status;
 }

@@ -173,8 +173,7 @@ done:
 // ---- PCA
 // -------------------------------------------------------------------------------------------------------------
 
-// G = L L^T with pivots, L m x rank (column-major, leading dimension m, rows in the order of the candidates).
-static int pivoted_cholesky(int m, const double *G, double *L, int *pivots) {
+int modes_pivoted_cholesky(int m, const double *G, double least, double *L, int *pivots) {
     double *left = L + (size_t)m * (size_t)m; // what is left of the diagonal
     int     rank = 0;
     for (int j = 0; j < m; j++) left[j] = G[(size_t)j * (size_t)m + (size_t)j];
@@ -182,7 +181,7 @@ static int pivoted_cholesky(int m, const double *G, double *L, int *pivots) {
         int best = 0;
         for (int j = 1; j < m; j++)
             if (left[j] > left[best]) best = j;
-        if (!(left[best] > independent)) break;
+        if (!(left[best] > least)) break;
         double *column = L + (size_t)rank * (size_t)m, root = sqrt(left[best]);
         memcpy(column, G + (size_t)best * (size_t)m, (size_t)m * sizeof *column);
         for (int k = 0; k < rank; k++)
@@ -252,7 +251,7 @@ static fem_status pca(condensation *c) {
     }
     for (int j = 0; j < m; j++)
         for (int i = 0; i < m; i++) G[(size_t)j * (size_t)m + (size_t)i] *= c->scale[i] * c->scale[j];
-    rank = c->report.rank = pivoted_cholesky(m, G, L, pivots);
+    rank = c->report.rank = modes_pivoted_cholesky(m, G, independent, L, pivots);
     for (int k = 0; k < rank; k++) // T = D L, m x rank
         for (int j = 0; j < m; j++)
             T[(size_t)k * (size_t)m + (size_t)j] = c->weights[j] * L[(size_t)k * (size_t)m + (size_t)j];

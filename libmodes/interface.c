@@ -54,6 +54,11 @@ fem_status modes_interface_wrenches(const modes_problem *problem, const modes_in
     double            inverse[9];
     if (status != FEM_OK) return status;
     memset(F, 0, 6 * n * sizeof *F);
+    for (size_t c = 0; f->wrenches && c < 6; c++)
+        for (int p = 0; p < f->count; p++)
+            memcpy(F + c * n + 3 * (size_t)f->vertices[p], f->wrenches + 3 * ((size_t)f->count * c + (size_t)p),
+                   3 * sizeof *F);
+    if (f->wrenches) return FEM_OK;
     mat3_inverse(inverse, m.J);
     for (int p = 0; p < f->count; p++) {
         size_t v = 3 * (size_t)f->vertices[p];

@@ -8,6 +8,26 @@
 fem_status modes_rigid_of_components(const modes_problem *problem, const unsigned char *fixed, const int *component,
                                      int components, double **R, int *count);
 
+// ---- what can be wrong with a body (check.c) ------------------------------------------------------------------------
+
+typedef struct modes_supports {
+    int free_dofs;  // that are not held
+    int rigid;      // rigid motions that the supports allow
+    int components; // pieces of the mesh that share no vertex
+    int loose;      // a vertex (as the mesh file counts) that a rigid motion moves, when there are any
+} modes_supports;
+// Refuses vertices without element that are not held, vertices without mass, and bodies that are held everywhere.
+fem_status modes_check_body(const modes_problem *problem, modes_supports *supports);
+// Refuses more modes than there are.
+fem_status modes_check_count(const modes_supports *supports, int count);
+// Refuses rigid motions: "WHAT, but the supports leave 6 rigid motions; hold ... REMEDY".
+fem_status modes_check_held(const modes_supports *supports, const char *what, const char *remedy);
+// After FEM_INDEFINITE or FEM_NO_CONVERGENCE: the message becomes one about the body, and the status FEM_BAD_INPUT when
+// hinges are the reason: elements that share a vertex or an edge with others, but no face.
+fem_status modes_explain_singular(const modes_problem *problem, fem_status status);
+// Refuses squared frequencies that are zero to working precision, as of such a body.
+fem_status modes_check_stiff(const modes_problem *problem, int r, const double *omega2);
+
 // Solver of eq. 29 of [Barbic, James 2005] (tangent.c). What it is created with must outlive it; it counts iterations
 // and repeated frequencies in the report.
 typedef struct modes_tangent modes_tangent;

@@ -76,6 +76,29 @@ static fem_status check_options(const modes_inverse_options *o) {
     return FEM_OK;
 }
 
+static int root_of(const int *parent, int i) {
+    while (parent[i] != i) i = parent[i];
+    return i;
+}
+
+// Components of the mesh between which K has entries, as of stitches, are one.
+static fem_status join_components(const fem_sparse *K, int *component, int components) {
+    int *parent = fem_alloc((size_t)components, sizeof *parent);
+    if (!parent) return fem_fail(FEM_NO_MEMORY, "no memory for %d components", components);
+    for (int c = 0; c < components; c++) parent[c] = c;
+    for (int i = 0; i < K->n; i++)
+        for (int k = K->row_start[i]; k < K->row_start[i + 1]; k++) {
+            int a = component[i], b = component[K->column[k]];
+            if (a < 0 || b < 0 || a == b) continue;
+            a = root_of(parent, a), b = root_of(parent, b);
+            parent[a > b ? a : b] = a < b ? a : b;
+        }
+    for (int i = 0; i < K->n; i++)
+        if (component[i] >= 0) component[i] = root_of(parent, component[i]);
+    fem_free(parent);
+    return FEM_OK;
+}
+
 fem_status modes_inverse_create_with(modes_inverse **result, const modes_problem *problem,
                                      const modes_inverse_options *options) {
     fem_status     status = check_options(options);
@@ -91,6 +114,7 @@ fem_status modes_inverse_create_with(modes_inverse **result, const modes_problem
     if (!inverse->fixed) goto no_memory;
     modes_inverse_report *report = &inverse->report;
     FEM_TRY(fem_mesh_components(problem->mesh, component, &components));
+    FEM_TRY(join_components(problem->K, component, components));
     for (int i = 0; i < inverse->n; i++) {
         inverse->fixed[i] = (problem->fixed && problem->fixed[i]) || component[i / 3] < 0;
         report->free_dofs += !inverse->fixed[i];
@@ -106,7 +130,8 @@ fem_status modes_inverse_create_with(modes_inverse **result, const modes_problem
         report->method = report->free_dofs > MODES_INVERSE_LARGE ? MODES_INVERSE_AMG : MODES_INVERSE_FACTOR;
     double begin = fem_seconds();
     if (report->free_dofs > report->rigid)
-        FEM_TRY(report->method == MODES_INVERSE_AMG ? make_multigrid(inverse, options) : factorise(inverse));
+        FEM_TRY(modes_explain_singular(problem, report->method == MODES_INVERSE_AMG ? make_multigrid(inverse, options)
+                                                                                    : factorise(inverse)));
     report->seconds_factor = fem_seconds() - begin;
     goto done;
 no_memory:
@@ -152,7 +177,7 @@ fem_status modes_inverse_solve(modes_inverse *inverse, int columns, double *B, d
     modes_inverse_report *report = &inverse->report;
     double                begin = fem_seconds();
     if (inverse->amg) {
-        status = fem_amg_solve(inverse->amg, columns, B, X);
+        status = modes_explain_singular(inverse->problem, fem_amg_solve(inverse->amg, columns, B, X));
         report->amg = fem_amg_get_report(inverse->amg);
         if (report->amg.iterations > report->iterations) report->iterations = report->amg.iterations;
         report->error = fmax(report->error, report->amg.error);

@@ -48,85 +48,36 @@ static fem_status check_options(const modes_krylov_options *o) {
     return FEM_OK;
 }
 
-// Every free vertex must belong to an element and have mass. (Vertices without element that are held do no harm.)
-static fem_status check_mass(const modes_problem *p, int *free_dofs) {
-    fem_status status = FEM_OK;
-    int        vertices = p->mesh->vertex_count, components = 0;
-    int       *component = fem_alloc((size_t)vertices, sizeof *component);
-    if (!component) return fem_fail(FEM_NO_MEMORY, "no memory for the components of %d vertices", vertices);
-    FEM_TRY(fem_mesh_components(p->mesh, component, &components));
-    *free_dofs = 0;
-    for (int v = 0; v < vertices; v++) {
-        const unsigned char *fixed = p->fixed ? p->fixed + 3 * (size_t)v : NULL;
-        int                  is_free = 3;
-        for (int i = 0; fixed && i < 3; i++) is_free -= fixed[i] != 0;
-        *free_dofs += is_free;
-        if (is_free == 0) continue;
-        if (component[v] < 0) {
-            status =
-                fem_fail(FEM_BAD_INPUT,
-                         "vertex %d belongs to no element: it has neither mass nor stiffness; remove it or hold it",
-                         v + p->mesh->file_base);
-            goto done;
-        }
-        if (!(p->M->value[9 * (size_t)p->M->row_start[v]] > 0)) {
-            status = fem_fail(FEM_BAD_INPUT, "vertex %d has no mass: the density of its elements must be positive",
-                              v + p->mesh->file_base);
-            goto done;
-        }
-    }
-done:
-    fem_free(component);
-    return status;
-}
-
-static fem_status check_supports(const krylov *k, int rigid, int free_dofs) {
-    const modes_krylov_options *o = k->options;
-    if (o->count > free_dofs - rigid)
-        return fem_fail(
-            FEM_BAD_INPUT,
-            "%d modes were asked for, but the body has only %d (%d free degrees of freedom, %d of them rigid)",
-            o->count, free_dofs - rigid, free_dofs, rigid);
-    if (rigid > 0 && (o->seeds & MODES_SEED_RIGID))
-        return fem_fail(FEM_BAD_INPUT,
-                        "rigid seeds need a body that is held, but the supports leave %d rigid motions (6 for each "
-                        "component that is free): such seeds would not deform it; quadratic or random seeds, vectors, "
-                        "interfaces or more supports would do",
-                        rigid);
-    return FEM_OK;
-}
-
-// Counts rigid motions without a factorisation, so that what is wrong is said before the long computation.
+// What is wrong is said before the long computation.
 static fem_status prepare(krylov *k) {
-    fem_status status = FEM_OK;
-    int        free_dofs = 0, rigid = 0;
-    double    *R = NULL;
-    FEM_TRY(check_options(k->options));
-    FEM_TRY(check_mass(k->problem, &free_dofs));
-    if (k->options->inverse) {
-        const modes_problem *other = k->options->inverse->problem;
+    fem_status                  status = FEM_OK;
+    const modes_krylov_options *o = k->options;
+    modes_supports              supports;
+    FEM_TRY(check_options(o));
+    FEM_TRY(modes_check_body(k->problem, &supports));
+    FEM_TRY(modes_check_count(&supports, o->count));
+    if (o->seeds & MODES_SEED_RIGID)
+        FEM_TRY(modes_check_held(&supports, "rigid seeds need a body that is held (a free one they would not deform)",
+                                 "; or quadratic or random seeds, vectors or interfaces would do"));
+    if (o->inverse) {
+        const modes_problem *other = o->inverse->problem;
         if (other->K != k->problem->K || other->M != k->problem->M || other->fixed != k->problem->fixed) {
             status = fem_fail(FEM_BAD_INPUT, "krylov.inverse belongs to another problem");
             goto done;
         }
-        rigid = k->options->inverse->report.rigid;
-    } else {
-        FEM_TRY(modes_rigid(k->problem, &R, &rigid));
     }
-    FEM_TRY(check_supports(k, rigid, free_dofs));
-    k->seeds = k->options->seeds;
-    if (k->seeds == 0 && k->options->vector_count == 0) k->seeds = rigid > 0 ? MODES_SEED_QUADRATIC : MODES_SEED_RIGID;
+    k->seeds = o->seeds;
+    if (k->seeds == 0 && o->vector_count == 0) k->seeds = supports.rigid > 0 ? MODES_SEED_QUADRATIC : MODES_SEED_RIGID;
     FEM_TRY(fem_progress_report(k->progress, "factorisation", 0));
-    if (k->options->inverse)
-        k->inverse = k->options->inverse;
+    if (o->inverse)
+        k->inverse = o->inverse;
     else
-        FEM_TRY(modes_inverse_create(&k->inverse, k->problem, k->options->border));
-    k->own_inverse = !k->options->inverse;
-    k->report.free_dofs = free_dofs;
-    k->report.rigid = rigid;
+        FEM_TRY(modes_inverse_create(&k->inverse, k->problem, o->border));
+    k->own_inverse = !o->inverse;
+    k->report.free_dofs = supports.free_dofs;
+    k->report.rigid = supports.rigid;
     k->report.seconds_factor = modes_inverse_get_report(k->inverse).seconds_factor;
 done:
-    fem_free(R);
     return status;
 }
 
@@ -164,17 +115,25 @@ static fem_status seed_loads(krylov *k, int columns, double *U0, double *B) {
 static fem_status interface_block(krylov *k, int keep, double *X) {
     fem_status status = FEM_OK;
     int        n = k->basis.n, columns = 6 * k->options->interface_count;
+    double    *F = NULL;
+    k->report.interface_share = 1;
     for (int i = 0; i < k->options->interface_count; i++) {
-        double force, moment, *F = X + 6 * (size_t)i * (size_t)n;
-        status = modes_interface_wrenches(k->problem, k->options->interfaces + i, F);
+        double force, moment, *wrenches = X + 6 * (size_t)i * (size_t)n;
+        status = modes_interface_wrenches(k->problem, k->options->interfaces + i, wrenches);
         if (status == FEM_OK) status = modes_interface_scale(k->problem, k->options->interfaces + i, &force, &moment);
         if (status != FEM_OK) return fem_fail_prefix(status, "interface %d: ", i);
-        for (int c = 0; c < 6; c++) dense_scale(n, c < 3 ? force : moment, F + (size_t)c * (size_t)n);
+        for (int c = 0; c < 6; c++) dense_scale(n, c < 3 ? force : moment, wrenches + (size_t)c * (size_t)n);
+    }
+    if (keep < columns) F = fem_copy(X, (size_t)n * (size_t)columns, sizeof *F);
+    if (keep < columns && !F) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory to compress %d seeds", columns);
+        goto done;
     }
     FEM_TRY(solve(k, columns, X, X));
-    FEM_TRY(modes_compress(&k->mass, n, columns, keep, X, &k->report.interface_share));
+    if (keep < columns) FEM_TRY(modes_compress(n, columns, keep, F, X, &k->report.interface_share));
     k->report.interface_kept = keep;
 done:
+    fem_free(F);
     return status;
 }
 
@@ -190,8 +149,9 @@ static fem_status inertia_block(krylov *k, int columns, int keep, double *X) {
             U0[(size_t)(fields + c) * (size_t)n + (size_t)i] =
                 k->inverse->fixed[i] ? 0 : k->options->vectors[(size_t)c * (size_t)n + (size_t)i];
     FEM_TRY(seed_loads(k, columns, U0, X));
+    memcpy(U0, X, (size_t)n * (size_t)columns * sizeof *X); // the loads
     FEM_TRY(solve(k, columns, X, X));
-    FEM_TRY(modes_compress(&k->mass, n, columns, keep, X, &share));
+    FEM_TRY(modes_compress(n, columns, keep, U0, X, &share));
 done:
     fem_free(U0);
     return status;
@@ -382,6 +342,7 @@ fem_status modes_krylov(const modes_problem *problem, const modes_krylov_options
     FEM_TRY(first_block(&k));
     FEM_TRY(recur(&k));
     FEM_TRY(finish(&k, report != NULL));
+    FEM_TRY(modes_check_stiff(problem, k.basis.r, k.basis.omega2));
     modes_basis_destroy(basis);
     *basis = k.basis;
     k.basis = (modes_basis){0};

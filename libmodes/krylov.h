@@ -22,9 +22,10 @@ enum {
 typedef struct modes_interface {
     int           count;
     const int    *vertices;
-    const double *areas; // per point, > 0; NULL = alike
-    double        mass;  // of all that hangs on it (its subtree), kg: its weight when there are more than asked for
-    double        lever; // from here to the centre of that mass, m: weighs moments; 0 = the interface's own radius
+    const double *areas;    // per point, > 0; NULL = alike
+    const double *wrenches; // 3 points x 6: how unit wrenches are spread over the points; NULL = by the areas
+    double        mass;     // of all that hangs on it (its subtree), kg: its weight when there are more than asked for
+    double        lever;    // from here to the centre of that mass, m: weighs moments; 0 = the interface's own radius
 } modes_interface;
 
 typedef struct modes_krylov_options {
@@ -49,7 +50,7 @@ typedef struct modes_krylov_report {
     int                        rigid;           // rigid motions that the supports allow
     int                        seeds;           // columns of the first block, static responses included
     int                        interface_kept;  // static responses kept of 6 per interface
-    double                     interface_share; // part of their weighted mass norm (squared) that these keep
+    double                     interface_share; // part of their energy that these keep
     int                        blocks, solves;  // of the recursion; right-hand sides in all
     int                        dropped;         // dependent columns
     double                    *rayleigh;  // count: u^T K u / u^T M u of the basis before a Ritz step; caller frees

@@ -18,6 +18,10 @@ fem_status tall_right(int n, int b, int columns, const double *T, double *X);
 // not above `eaten` times its diagonal entry, or not above its entry of `least` (b, may be NULL); returns their number
 // m. T is m x m.
 int tall_cholesky_inverse(int b, const double *G, double eaten, const double *least, double *T);
+// G (b x b, ones on the diagonal) = L L^T with pivots, up to what is not above `least`; returns the rank. L is b x
+// rank in its first columns (leading dimension b, rows in the order of G), with b more numbers of work space behind b x
+// b.
+int modes_pivoted_cholesky(int b, const double *G, double least, double *L, int *pivots);
 // max |G - I|
 double tall_distance_from_identity(int b, const double *G);
 
@@ -74,9 +78,9 @@ int modes_seed_count(unsigned seeds, int fields);
 // U0 (n x modes_seed_count), zero on fixed degrees of freedom
 void modes_seed_fields(const modes_problem *problem, const unsigned char *fixed, unsigned seeds, int fields,
                        unsigned random_state, double *U0);
-// X (n x columns) <- its `keep` heaviest combinations, by the singular value decomposition in the mass norm;
-// *share is the part of the squared norm that they keep.
-fem_status modes_compress(const modes_mass *mass, int n, int columns, int keep, double *X, double *share);
+// X = K^-1 F (n x columns) <- its `keep` heaviest combinations in the energy norm, G = F^T K^-1 F: the loads that give
+// most; *share is the part of the energy that they keep.
+fem_status modes_compress(int n, int columns, int keep, const double *F, double *X, double *share);
 // Weights of an interface's forces and moments in the compression.
 fem_status modes_interface_scale(const modes_problem *problem, const modes_interface *interface, double *force,
                                  double *moment);

@@ -180,7 +180,7 @@ done:
     return status;
 }
 
-static fem_status check_options(const modes_lanczos_options *o, int available, int rigid) {
+static fem_status check_options(const modes_lanczos_options *o) {
     if (o->count < 1) return fem_fail(FEM_BAD_INPUT, "modes.count is %d, expected > 0", o->count);
     if (!(o->tolerance >= 0 && o->tolerance < 1))
         return fem_fail(FEM_BAD_INPUT, "modes.tolerance is %g, expected 0 <= tolerance < 1", o->tolerance);
@@ -188,11 +188,6 @@ static fem_status check_options(const modes_lanczos_options *o, int available, i
     if (o->vectors != 0 && o->vectors <= o->count)
         return fem_fail(FEM_BAD_INPUT, "modes.vectors is %d, expected more than count (%d), or 0", o->vectors,
                         o->count);
-    if (o->count > available)
-        return fem_fail(
-            FEM_BAD_INPUT,
-            "%d modes were asked for, but the body has only %d (%d free degrees of freedom, %d of them rigid)",
-            o->count, available, available + rigid, rigid);
     return FEM_OK;
 }
 
@@ -202,13 +197,20 @@ fem_status modes_lanczos(const modes_problem *problem, const modes_lanczos_optio
     modes_inverse *inverse = NULL;
     modes_basis    basis = {0};
     modes_report   report = {0};
+    modes_supports supports;
+    FEM_TRY(check_options(options));
+    FEM_TRY(modes_check_body(problem, &supports));
+    FEM_TRY(modes_check_count(&supports, options->count));
     FEM_TRY(fem_progress_report(progress, "factorisation", 0));
     if (options->inverse)
         inverse = options->inverse;
     else
         FEM_TRY(modes_inverse_create(&inverse, problem, MODES_BORDER_MASS));
+    if (inverse->border != MODES_BORDER_MASS) { // its K^-1 M would not be symmetric in the mass inner product
+        status = fem_fail(FEM_BAD_INPUT, "modes.inverse has the plain border, expected the mass border");
+        goto done;
+    }
     int available = inverse->report.free_dofs - inverse->report.rigid;
-    FEM_TRY(check_options(options, available, inverse->report.rigid));
     report.free_dofs = inverse->report.free_dofs;
     report.rigid = inverse->report.rigid;
     report.seconds_factor = inverse->report.seconds_factor;
@@ -233,6 +235,7 @@ fem_status modes_lanczos(const modes_problem *problem, const modes_lanczos_optio
         if (status != FEM_OK) goto done;
     }
     FEM_TRY(finish(inverse, &basis, &report));
+    FEM_TRY(modes_check_stiff(problem, basis.r, basis.omega2));
     report.seconds_iterate = fem_seconds() - begin;
     modes_basis_destroy(result);
     *result = basis;

@@ -81,7 +81,8 @@ typedef struct modes_inverse_options {
 modes_inverse_options modes_inverse_default_options(void);
 
 typedef struct modes_inverse modes_inverse;
-// The problem must outlive the inverse. FEM_INDEFINITE when K is singular beyond rigid motions.
+// The problem must outlive the inverse. When K is singular beyond rigid motions FEM_INDEFINITE, or FEM_BAD_INPUT where
+// the mesh tells why: elements that hang on others as on hinges.
 fem_status modes_inverse_create_with(modes_inverse **inverse, const modes_problem *problem,
                                      const modes_inverse_options *options);
 // By a factorisation.
@@ -115,5 +116,6 @@ modes_inverse_report modes_inverse_get_report(const modes_inverse *inverse);
 #include "libmodes/condense.h"    // PCA and its fast relatives, selection of shapes
 #include "libmodes/warp.h"        // modal warping
 #include "libmodes/recipe.h"      // linear modes, derivatives and condensing in one; quality
+#include "libmodes/stitch.h"      // modes of a body that was changed a little
 
 #endif

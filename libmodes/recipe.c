@@ -10,6 +10,7 @@ modes_recipe modes_default_recipe(modes_method method) {
                           .derivatives = 1,
                           .count = 30,
                           .energy = 1,
+                          .distance = 1e-3,
                           .krylov = modes_krylov_default_options(),
                           .inverse = modes_inverse_default_options()};
 }
@@ -24,8 +25,13 @@ fem_status modes_recipe_check(const modes_recipe *r) {
         return fem_fail(FEM_BAD_INPUT, "tangent derivatives are those of vibration modes, expected Lanczos modes");
     if (r->derivatives > 0 && r->linear < 1)
         return fem_fail(FEM_BAD_INPUT, "modes.linear is %d, expected > 0", r->linear);
+    if (r->derivatives > 0 && r->keep && r->linear > r->count)
+        return fem_fail(FEM_BAD_INPUT, "modes.linear is %d, expected at most the %d of modes.count, where all are kept",
+                        r->linear, r->count);
     if (!(r->energy > 0 && r->energy <= 1))
         return fem_fail(FEM_BAD_INPUT, "modes.energy is %g, expected > 0 and <= 1", r->energy);
+    if (!(r->distance >= 0 && r->distance < 1))
+        return fem_fail(FEM_BAD_INPUT, "modes.distance is %g, expected 0 <= distance < 1", r->distance);
     return FEM_OK;
 }
 
@@ -61,6 +67,61 @@ static modes_condense_options condensing(const modes_recipe *recipe, modes_scali
     return options;
 }
 
+// Derivatives in the weights of MODES_SCALE_FREQUENCY, without what the linear modes have of them.
+static fem_status weigh_and_project(const modes_problem *problem, const modes_basis *linear, modes_pool *pool) {
+    fem_status status = FEM_OK;
+    int        n = pool->n, r = linear->r;
+    double    *Mx = fem_alloc((size_t)n, sizeof *Mx), *c = fem_alloc((size_t)r, sizeof *c);
+    if (!Mx || !c) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %d derivatives", pool->count);
+        goto done;
+    }
+    for (int j = 0; j < pool->count; j++) {
+        double *x = pool->X + (size_t)j * (size_t)n, weight = 1;
+        for (int k = 0; k <= pool->origin[j].order; k++)
+            weight *= linear->omega2[0] / linear->omega2[pool->origin[j].mode[k]];
+        fem_sparse_multiply(problem->M, 1, x, Mx);
+        double norm = sqrt(fmax(0, dense_dot(n, x, Mx)));
+        dense_scale(n, norm > 0 ? weight / norm : 0, x);
+        for (int pass = 0; pass < 2; pass++) {
+            fem_sparse_multiply(problem->M, 1, x, Mx);
+            dense_gemv_t_set(n, r, 1, linear->U, Mx, c);
+            dense_gemv_add(n, r, -1, linear->U, c, x);
+        }
+    }
+done:
+    fem_free(Mx), fem_free(c);
+    return status;
+}
+
+// The linear modes, then what PCA makes of the derivatives beside them; fewer columns where those span no more.
+static fem_status fill_with_derivatives(const modes_problem *problem, const modes_recipe *recipe, modes_pool *pool,
+                                        const fem_progress *progress, modes_basis *basis, modes_recipe_report *report) {
+    fem_status            status = FEM_OK;
+    modes_basis           rest = {0}, all = {0};
+    modes_condense_report kept = {0};
+    size_t                n = (size_t)basis->n, linear = (size_t)basis->r;
+    int                   wanted = recipe->count - basis->r;
+    FEM_TRY(weigh_and_project(problem, basis, pool));
+    modes_condense_options options = condensing(recipe, MODES_SCALE_NONE, pool->count);
+    options.r = wanted < pool->count ? wanted : pool->count;
+    options.energy = recipe->condense == MODES_RANDOM_PROJECTION ? 0 : recipe->energy;
+    FEM_TRY(modes_condense(problem, pool, NULL, &options, progress, &rest, &kept));
+    FEM_TRY(modes_basis_allocate(&all, basis->n, basis->r + rest.r));
+    memcpy(all.U, basis->U, n * linear * sizeof *all.U);
+    memcpy(all.U + n * linear, rest.U, n * (size_t)rest.r * sizeof *all.U);
+    memcpy(all.omega2, basis->omega2, linear * sizeof *all.omega2);
+    memcpy(all.omega2 + linear, rest.omega2, (size_t)rest.r * sizeof *all.omega2);
+    report->energy_kept = kept.energy_kept;
+    modes_basis_destroy(basis);
+    *basis = all, all = (modes_basis){0};
+done:
+    fem_free(kept.singular);
+    modes_basis_destroy(&rest);
+    modes_basis_destroy(&all);
+    return status;
+}
+
 static fem_status add_derivatives(const modes_problem *problem, const fem_body *body, const modes_recipe *recipe,
                                   modes_inverse *inverse, const fem_progress *progress, modes_basis *basis,
                                   modes_recipe_report *report) {
@@ -72,23 +133,29 @@ static fem_status add_derivatives(const modes_problem *problem, const fem_body *
     double                   begun = fem_seconds();
     options.kind = recipe->kind;
     options.order = recipe->derivatives;
-    FEM_TRY(modes_derivatives(problem, body, inverse, basis, &options, progress, &pool, NULL));
+    options.linear = !recipe->keep;
+    if (recipe->keep && basis->r >= recipe->count) return FEM_OK; // no room
+    FEM_TRY(modes_derivatives(problem, body, inverse, basis, &options, progress, &pool, &report->derivatives));
     report->candidates = pool.count;
     report->seconds_derivatives = fem_seconds() - begun;
-    if (pool.count < recipe->count) {
+    if (pool.count + (recipe->keep ? basis->r : 0) < recipe->count) {
         status = fem_fail(FEM_BAD_INPUT,
                           "%d modes were asked for, but %d linear modes and their derivatives are only %d; more linear "
                           "modes or fewer modes would do",
-                          recipe->count, recipe->linear, pool.count);
+                          recipe->count, basis->r, pool.count + (recipe->keep ? basis->r : 0));
         goto done;
     }
     begun = fem_seconds();
-    modes_condense_options condense = condensing(recipe, MODES_SCALE_FREQUENCY, pool.count);
-    FEM_TRY(modes_condense(problem, &pool, basis->omega2, &condense, progress, &condensed, &kept));
-    report->energy_kept = kept.energy_kept;
+    if (recipe->keep) {
+        FEM_TRY(fill_with_derivatives(problem, recipe, &pool, progress, basis, report));
+    } else {
+        modes_condense_options condense = condensing(recipe, MODES_SCALE_FREQUENCY, pool.count);
+        FEM_TRY(modes_condense(problem, &pool, basis->omega2, &condense, progress, &condensed, &kept));
+        report->energy_kept = kept.energy_kept;
+        modes_basis_destroy(basis);
+        *basis = condensed;
+    }
     report->seconds_condense = fem_seconds() - begun;
-    modes_basis_destroy(basis);
-    *basis = condensed;
 done:
     fem_free(kept.singular);
     modes_pool_destroy(&pool);
@@ -102,8 +169,11 @@ fem_status modes_build(const modes_problem *problem, const fem_body *body, const
     modes_inverse      *inverse = given;
     modes_basis         basis = {0};
     modes_recipe_report report = {0};
+    modes_supports      supports;
     double              begun = fem_seconds();
     FEM_TRY(modes_recipe_check(recipe));
+    FEM_TRY(modes_check_body(problem, &supports));
+    FEM_TRY(modes_check_count(&supports, recipe->derivatives > 0 ? recipe->linear : recipe->count));
     FEM_TRY(fem_progress_report(progress, "factorisation", 0));
     modes_inverse_options options = recipe->inverse;
     if (options.method == MODES_INVERSE_AUTOMATIC && recipe->method == MODES_LANCZOS) // it needs more digits
@@ -128,12 +198,14 @@ done:
 }
 
 fem_status modes_build_sketch(const modes_problem *problem, int count, const double *shapes, const modes_recipe *recipe,
-                              modes_basis *basis) {
-    fem_status status = FEM_OK;
+                              modes_basis *basis, modes_recipe_report *report) {
+    fem_status status = modes_recipe_check(recipe);
+    if (status != FEM_OK) return status;
     int        n = 3 * problem->mesh->vertex_count, *chosen = NULL, chosen_count = 0;
-    double     largest = 0;
+    double     largest = 0, begun = fem_seconds();
     double    *kept = fem_alloc((size_t)n * (size_t)count, sizeof *kept), *Mx = fem_alloc((size_t)n, sizeof *Mx);
     modes_pool pool = {0};
+    modes_condense_report condensed = {0};
     if (!kept || !Mx) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for %d shapes", count);
         goto done;
@@ -142,8 +214,8 @@ fem_status modes_build_sketch(const modes_problem *problem, int count, const dou
         fem_sparse_multiply(problem->M, 1, shapes + (size_t)j * (size_t)n, Mx);
         largest = fmax(largest, sqrt(fmax(0, dense_dot(n, shapes + (size_t)j * (size_t)n, Mx))));
     }
-    FEM_TRY(
-        modes_select(problem->M, n, count, shapes, MODES_SELECT_FARTHEST, 1e-3 * largest, 0, &chosen, &chosen_count));
+    FEM_TRY(modes_select(problem->M, n, count, shapes, MODES_SELECT_FARTHEST, recipe->distance * largest, 0, &chosen,
+                         &chosen_count));
     for (int j = 0; j < chosen_count; j++)
         memcpy(kept + (size_t)j * (size_t)n, shapes + (size_t)chosen[j] * (size_t)n, (size_t)n * sizeof *kept);
     if (chosen_count == 0) {
@@ -152,8 +224,13 @@ fem_status modes_build_sketch(const modes_problem *problem, int count, const dou
     }
     FEM_TRY(modes_pool_from_shapes(&pool, n, chosen_count, kept));
     modes_condense_options options = condensing(recipe, MODES_SCALE_NONE, chosen_count);
-    FEM_TRY(modes_condense(problem, &pool, NULL, &options, NULL, basis, NULL));
+    FEM_TRY(modes_condense(problem, &pool, NULL, &options, NULL, basis, &condensed));
+    if (report)
+        *report = (modes_recipe_report){.candidates = chosen_count,
+                                        .energy_kept = condensed.energy_kept,
+                                        .seconds_condense = fem_seconds() - begun};
 done:
+    fem_free(condensed.singular);
     fem_free(kept);
     fem_free(Mx);
     fem_free(chosen);

@@ -14,8 +14,10 @@ typedef struct modes_recipe {
     modes_derivative_kind kind;        // of the derivatives; tangent ones want vibration modes
     int                   count;  // columns of the basis; without derivatives all are linear, and `linear` is not read
     double                energy; // with derivatives: fewer columns when these keep that part of the energy; 1 = count
+    bool                  keep;   // with derivatives: all linear modes stay as they are, derivatives fill what is left
     modes_condense_method condense; // with derivatives
     modes_metric          metric;   // of PCA
+    double                distance; // of a sketch: shapes closer together than this part of the largest count once
     modes_krylov_options  krylov; // seeds, interfaces, orthogonalisation; count, ritz and inverse are set by the recipe
     modes_inverse_options inverse; // how K^-1 is computed; automatic means a factorisation for vibration modes
 } modes_recipe;
@@ -24,12 +26,13 @@ modes_recipe modes_default_recipe(modes_method method); // 12 linear, first deri
 fem_status modes_recipe_check(const modes_recipe *recipe);
 
 typedef struct modes_recipe_report {
-    int                  free_dofs, rigid;
-    int                  candidates; // linear modes and derivatives that were condensed; 0 without
-    double               energy_kept;
-    double               seconds_factor, seconds_linear, seconds_derivatives, seconds_condense;
-    modes_krylov_report  krylov; // its arrays are NULL
-    modes_inverse_report inverse;
+    int                     free_dofs, rigid;
+    int                     candidates; // linear modes and derivatives that were condensed; 0 without
+    double                  energy_kept;
+    double                  seconds_factor, seconds_linear, seconds_derivatives, seconds_condense;
+    modes_krylov_report     krylov; // its arrays are NULL
+    modes_derivative_report derivatives;
+    modes_inverse_report    inverse;
 } modes_recipe_report;
 
 // The body is the one that K and M come from. `inverse` shares a factor; NULL: made here. report may be NULL.
@@ -37,10 +40,11 @@ fem_status modes_build(const modes_problem *problem, const fem_body *body, const
                        modes_inverse *inverse, const fem_progress *progress, modes_basis *basis,
                        modes_recipe_report *report);
 
-// A basis out of given shapes (n x count): those that lie closer together than a thousandth of the largest, in the mass
-// norm, count once; then condensed as the recipe says, unscaled. [Barbic and James 2005, 5.2]
+// A basis out of given shapes (n x count): those that lie closer together than recipe->distance, in the mass norm,
+// count once; then condensed as the recipe says, unscaled. The candidates of the report are the shapes that were kept;
+// it may be NULL. [Barbic and James 2005, 5.2]
 fem_status modes_build_sketch(const modes_problem *problem, int count, const double *shapes, const modes_recipe *recipe,
-                              modes_basis *basis);
+                              modes_basis *basis, modes_recipe_report *report);
 
 // What a basis is worth as a model of small vibrations: K and M projected on it, K^ x = omega^2 M^ x.
 typedef struct modes_quality {

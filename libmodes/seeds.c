@@ -97,9 +97,9 @@ void modes_seed_fields(const modes_problem *problem, const unsigned char *fixed,
             if (fixed[i]) U0[(size_t)c * (size_t)n + (size_t)i] = 0;
 }
 
-// G = X^T M X = V S^2 V^T, X <- X V of the largest S. Through the Gram matrix singular values below 1e-8 of the largest
+// G = F^T X = V S^2 V^T, X <- X V of the largest S. Through the Gram matrix singular values below 1e-8 of the largest
 // drown, which are those that are dropped first.
-fem_status modes_compress(const modes_mass *mass, int n, int columns, int keep, double *X, double *share) {
+fem_status modes_compress(int n, int columns, int keep, const double *F, double *X, double *share) {
     fem_status status = FEM_OK;
     size_t     size = (size_t)columns * (size_t)columns;
     double    *G = fem_alloc(size, sizeof *G), *T = fem_alloc(size, sizeof *T);
@@ -110,7 +110,9 @@ fem_status modes_compress(const modes_mass *mass, int n, int columns, int keep, 
         goto done;
     }
     if (keep >= columns) goto done;
-    FEM_TRY(modes_mass_gram(mass, columns, X, G));
+    dense_gemm(true, false, columns, columns, n, 1, F, X, 0, G);
+    for (int i = 0; i < columns; i++) // symmetric up to rounding
+        for (int j = 0; j < i; j++) G[i * columns + j] = G[j * columns + i];
     FEM_TRY(dense_symmetric_eigen(columns, G, values));
     for (int j = 0; j < columns; j++) all += fmax(values[j], 0);
     for (int j = 0; j < keep; j++) { // the largest come last

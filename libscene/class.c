@@ -17,29 +17,31 @@ static fem_hash hash_int(fem_hash hash, int value) { return fem_hash_add(hash, &
 static fem_hash hash_double(fem_hash hash, double value) { return fem_hash_add(hash, &value, sizeof value); }
 
 static fem_hash hash_recipe(fem_hash hash, const modes_recipe *recipe) {
-    hash = hash_int(hash, recipe->method);
+    hash = hash_int(hash, (int)recipe->method);
     hash = hash_int(hash, recipe->linear);
     hash = hash_int(hash, recipe->derivatives);
     hash = hash_int(hash, recipe->count);
-    hash = hash_int(hash, recipe->condense);
+    hash = hash_int(hash, (int)recipe->kind);
+    hash = hash_int(hash, (int)recipe->condense);
+    hash = hash_int(hash, (int)recipe->metric);
     hash = hash_double(hash, recipe->energy);
     hash = hash_int(hash, (int)recipe->krylov.seeds);
-    return hash_int(hash, recipe->krylov.orthogonalise.method);
+    return hash_int(hash, (int)recipe->krylov.orthogonalise.method);
 }
 
 static fem_hash class_key(const scene_part *part, fem_mass_kind mass) {
     const scene_modes *modes = &part->modes;
     fem_hash           hash = hash_int(fem_mesh_hash(&part->mesh), CLASS_VERSION);
     hash = hash_int(hash, part->quadrature);
-    hash = hash_int(hash, mass);
-    hash = hash_int(hash, part->forces);
+    hash = hash_int(hash, (int)mass);
+    hash = hash_int(hash, (int)part->forces);
     if (part->forces == SCENE_CUBATURE) hash = scene_cubature_hash(hash, &part->training);
     hash = fem_hash_add(hash, part->fixed.items, (size_t)part->fixed.count * sizeof *part->fixed.items);
-    hash = hash_int(hash, modes->method);
+    hash = hash_int(hash, (int)modes->method);
     hash = hash_recipe(hash, &modes->recipe);
     for (int i = 0; i < modes->load_count; i++) {
         const scene_loading *load = &modes->loads[i];
-        hash = hash_int(hash, load->kind);
+        hash = hash_int(hash, (int)load->kind);
         hash = fem_hash_add(hash, load->vector, sizeof load->vector);
         hash = fem_hash_add(hash, load->on.items, (size_t)load->on.count * sizeof *load->on.items);
     }
@@ -48,20 +50,22 @@ static fem_hash class_key(const scene_part *part, fem_mass_kind mass) {
 
 // ---- the file ------------------------------------------------------------------------------------------------------
 
-static fem_status write_class(const scene_class *c, fem_hash key, const char *path) {
-    const cubature_polynomial *p = &c->polynomial;
-    const int                  size[] = {c->basis.n, c->basis.r, p->group_count, p->set_count};
-    size_t                     r = (size_t)c->basis.r;
+fem_status scene_class_write(const scene_stored *stored, fem_hash key, const char *path) {
+    const modes_basis         *basis = stored->basis;
+    const cubature_polynomial *p = stored->polynomial;
+    const int                  size[] = {basis->n, basis->r, p->group_count, p->set_count};
+    size_t                     r = (size_t)basis->r;
     fem_store_item             items[5 + SCENE_CUBATURE_ITEMS] = {
                     {"size", FEM_STORE_INT, 4, size},
-                    {"omega2", FEM_STORE_DOUBLE, r, c->basis.omega2},
-                    {"U", FEM_STORE_DOUBLE, (size_t)c->basis.n * r, c->basis.U},
+                    {"omega2", FEM_STORE_DOUBLE, r, basis->omega2},
+                    {"U", FEM_STORE_DOUBLE, (size_t)basis->n * r, basis->U},
                     {"sets", FEM_STORE_DOUBLE, (size_t)p->set_count * p->count, p->sets},
                     {"mass", FEM_STORE_DOUBLE, (size_t)p->group_count * r * r, p->mass},
     };
     int    rule_size[3];
     double numbers[6];
-    int    more = c->rule.count > 0 ? scene_cubature_items(c, rule_size, numbers, items + 5) : 0;
+    int    more =
+        stored->rule && stored->rule->count > 0 ? scene_cubature_items(stored, rule_size, numbers, items + 5) : 0;
     return fem_store_write(path, "class", CLASS_VERSION, key, 5 + more, items);
 }
 
@@ -76,47 +80,49 @@ static int find_groups(const fem_mesh *mesh, int *materials) {
     return count;
 }
 
-static fem_status fill_class(scene_class *c, const scene_part *part, const fem_store *store, const char *path) {
-    fem_status status = FEM_OK;
-    const int *size = fem_store_find(store, "size", FEM_STORE_INT, 4);
-    int        n = 3 * part->mesh.vertex_count;
-    bool       sane = size && size[0] == n && size[1] >= 1 && size[1] <= n && size[2] >= 0 && size[3] >= 0;
-    size_t     r = sane ? (size_t)size[1] : 0,
-           count = part->forces == SCENE_POLYNOMIAL ? cubature_polynomial_count((int)r) : 0;
-    const double *U = fem_store_find(store, "U", FEM_STORE_DOUBLE, (size_t)n * r);
-    const double *omega2 = fem_store_find(store, "omega2", FEM_STORE_DOUBLE, r);
-    int          *materials = fem_alloc((size_t)part->mesh.material_count, sizeof *materials);
-    if (!materials) return fem_fail(FEM_NO_MEMORY, "no memory for %d materials", part->mesh.material_count);
-    int groups = part->forces == SCENE_POLYNOMIAL ? find_groups(&part->mesh, materials) : 0, sets = 0;
-    for (int g = 0; g < groups; g++) sets += part->mesh.materials[materials[g]].kind == FEM_ORTHOTROPIC ? 9 : 2;
+static fem_status fill_class(const scene_stored *stored, const fem_mesh *mesh, bool has_polynomial,
+                             const fem_store *store, const char *path) {
+    fem_status           status = FEM_OK;
+    modes_basis         *basis = stored->basis;
+    cubature_polynomial *polynomial = stored->polynomial;
+    const int           *size = fem_store_find(store, "size", FEM_STORE_INT, 4);
+    int                  n = 3 * mesh->vertex_count;
+    bool                 sane = size && size[0] == n && size[1] >= 1 && size[1] <= n && size[2] >= 0 && size[3] >= 0;
+    size_t               r = sane ? (size_t)size[1] : 0, count = has_polynomial ? cubature_polynomial_count((int)r) : 0;
+    const double        *U = fem_store_find(store, "U", FEM_STORE_DOUBLE, (size_t)n * r);
+    const double        *omega2 = fem_store_find(store, "omega2", FEM_STORE_DOUBLE, r);
+    int                 *materials = fem_alloc((size_t)mesh->material_count, sizeof *materials);
+    if (!materials) return fem_fail(FEM_NO_MEMORY, "no memory for %d materials", mesh->material_count);
+    int groups = has_polynomial ? find_groups(mesh, materials) : 0, sets = 0;
+    for (int g = 0; g < groups; g++) sets += mesh->materials[materials[g]].kind == FEM_ORTHOTROPIC ? 9 : 2;
     const double *set = fem_store_find(store, "sets", FEM_STORE_DOUBLE, (size_t)sets * count);
     const double *mass = fem_store_find(store, "mass", FEM_STORE_DOUBLE, (size_t)groups * r * r);
     if (!sane || size[2] != groups || size[3] != sets || !U || !omega2 || !set || !mass) {
         status = fem_fail(FEM_BAD_INPUT, "%s: its arrays are not those of this part", path);
         goto done;
     }
-    FEM_TRY(modes_basis_allocate(&c->basis, n, (int)r));
-    memcpy(c->basis.U, U, (size_t)n * r * sizeof *U);
-    memcpy(c->basis.omega2, omega2, r * sizeof *omega2);
+    FEM_TRY(modes_basis_allocate(basis, n, (int)r));
+    memcpy(basis->U, U, (size_t)n * r * sizeof *U);
+    memcpy(basis->omega2, omega2, r * sizeof *omega2);
     if (groups > 0) {
-        FEM_TRY(cubature_polynomial_allocate(&c->polynomial, (int)r, groups, sets));
-        memcpy(c->polynomial.sets, set, (size_t)sets * count * sizeof *set);
-        memcpy(c->polynomial.mass, mass, (size_t)groups * r * r * sizeof *mass);
+        FEM_TRY(cubature_polynomial_allocate(polynomial, (int)r, groups, sets));
+        memcpy(polynomial->sets, set, (size_t)sets * count * sizeof *set);
+        memcpy(polynomial->mass, mass, (size_t)groups * r * r * sizeof *mass);
         for (int g = 0, first = 0; g < groups; g++) {
-            const fem_material *material = &part->mesh.materials[materials[g]];
+            const fem_material *material = &mesh->materials[materials[g]];
             int                 own = material->kind == FEM_ORTHOTROPIC ? 9 : 2;
-            c->polynomial.groups[g] = (cubature_group){.material = *material, .first_set = first, .set_count = own};
+            polynomial->groups[g] = (cubature_group){.material = *material, .first_set = first, .set_count = own};
             first += own;
         }
-        cubature_polynomial_sum(&c->polynomial);
+        cubature_polynomial_sum(polynomial);
     }
-    if (part->forces == SCENE_CUBATURE) FEM_TRY(scene_cubature_read(c, part, store, path));
 done:
     fem_free(materials);
     return status;
 }
 
-static fem_status read_class(scene_class *c, const scene_part *part, fem_hash key, const char *path) {
+fem_status scene_class_read(const scene_stored *stored, const fem_mesh *mesh, bool has_polynomial,
+                            const cubature_training_options *training, fem_hash key, const char *path) {
     fem_status status = FEM_OK;
     fem_store  store = {0};
     FEM_TRY(fem_store_read(&store, path, "class", CLASS_VERSION));
@@ -124,7 +130,8 @@ static fem_status read_class(scene_class *c, const scene_part *part, fem_hash ke
         status = fem_fail(FEM_BAD_INPUT, "%s: is the class of something else", path);
         goto done;
     }
-    FEM_TRY(fill_class(c, part, &store, path));
+    FEM_TRY(fill_class(stored, mesh, has_polynomial, &store, path));
+    if (training) FEM_TRY(scene_cubature_read(stored, mesh, training, &store, path));
 done:
     fem_store_destroy(&store);
     return status;
@@ -144,8 +151,7 @@ static fem_status solve_sketch(const scene_part *part, const fem_body *body, con
         status = fem_fail(FEM_NO_MEMORY, "no memory for a sketch of %d loads", count);
         goto done;
     }
-    for (int i = 0; i < count; i++)
-        FEM_TRY(scene_load_force(&part->modes.loads[i], &part->mesh, loads + n * (size_t)i));
+    for (int i = 0; i < count; i++) FEM_TRY(scene_load_force(&part->modes.loads[i], body, loads + n * (size_t)i));
     FEM_TRY(solver_sketch(body, fixed, &options, count, loads, progress, u));
     *shapes = u;
     u = NULL;
@@ -182,7 +188,7 @@ static fem_status make_basis(scene_class *c, const scene_part *part, const fem_b
     if (part->modes.method == SCENE_MODES_FILE) return read_basis(c, part);
     if (part->modes.method == SCENE_MODES_SKETCH) {
         FEM_TRY(solve_sketch(part, body, problem->fixed, progress, &shapes));
-        FEM_TRY(modes_build_sketch(problem, part->modes.load_count, shapes, &part->modes.recipe, &c->basis));
+        FEM_TRY(modes_build_sketch(problem, part->modes.load_count, shapes, &part->modes.recipe, &c->basis, NULL));
     } else {
         FEM_TRY(modes_build(problem, body, &part->modes.recipe, NULL, progress, &c->basis, NULL));
     }
@@ -276,7 +282,7 @@ done:
 
 // ---- the whole -----------------------------------------------------------------------------------------------------
 
-static fem_status add_note(char **notes, const char *text) {
+fem_status scene_add_note(char **notes, const char *text) {
     size_t old = *notes ? strlen(*notes) : 0, more = strlen(text);
     char  *grown = fem_realloc(*notes, old + more + 2, 1);
     if (!grown) return fem_fail(FEM_NO_MEMORY, "no memory for a note");
@@ -287,7 +293,7 @@ static fem_status add_note(char **notes, const char *text) {
 }
 
 // FOLDER/PART-HASH.class; the folder and those above it are made.
-static fem_status cache_path(char **path, const char *cache, const char *part, fem_hash key) {
+fem_status scene_cache_path(char **path, const char *cache, const char *part, fem_hash key) {
     char   hash[FEM_HASH_TEXT];
     size_t size = strlen(cache) + strlen(part) + FEM_HASH_TEXT + 16;
     char  *made = fem_alloc(size, 1);
@@ -310,16 +316,19 @@ static fem_status cache_path(char **path, const char *cache, const char *part, f
 // A file that is not what it should be is said and made anew; a cache that cannot be written is said and done without.
 static fem_status create_cached(scene_class *c, const scene_part *part, const fem_body *body, fem_mass_kind mass,
                                 const char *cache, const fem_progress *progress, char **notes) {
-    fem_status status = FEM_OK;
-    char      *path = NULL, text[1200];
-    fem_hash   key = class_key(part, mass);
-    status = cache_path(&path, cache, part->name, key);
+    fem_status         status = FEM_OK;
+    char              *path = NULL, text[1200];
+    fem_hash           key = class_key(part, mass);
+    const scene_stored stored = {
+        .basis = &c->basis, .polynomial = &c->polynomial, .rule = &c->rule, .training = &c->training};
+    status = scene_cache_path(&path, cache, part->name, key);
     if (status == FEM_IO) {
-        FEM_TRY(add_note(notes, fem_message()));
+        FEM_TRY(scene_add_note(notes, fem_message()));
         return make_class(c, part, body, mass, NULL, key, progress);
     }
     FEM_TRY(status);
-    status = read_class(c, part, key, path);
+    status = scene_class_read(&stored, &part->mesh, part->forces == SCENE_POLYNOMIAL,
+                              part->forces == SCENE_CUBATURE ? &part->training : NULL, key, path);
     if (status == FEM_OK) {
         c->cached = true;
         goto done;
@@ -327,7 +336,7 @@ static fem_status create_cached(scene_class *c, const scene_part *part, const fe
     if (status == FEM_NO_MEMORY) goto done;
     if (status != FEM_IO) {
         snprintf(text, sizeof text, "%.1000s; it is computed again", fem_message());
-        FEM_TRY(add_note(notes, text));
+        FEM_TRY(scene_add_note(notes, text));
     }
     modes_basis_destroy(&c->basis);
     cubature_polynomial_destroy(&c->polynomial);
@@ -335,11 +344,11 @@ static fem_status create_cached(scene_class *c, const scene_part *part, const fe
     FEM_TRY(make_class(c, part, body, mass, path, key, progress));
     if (c->rule.count > 0) {
         snprintf(text, sizeof text, "%.1100s.vtu", path);
-        if (scene_cubature_write(c, &part->mesh, text) != FEM_OK) FEM_TRY(add_note(notes, fem_message()));
+        if (scene_cubature_write(c, &part->mesh, text) != FEM_OK) FEM_TRY(scene_add_note(notes, fem_message()));
     }
-    if (write_class(c, key, path) != FEM_OK) {
+    if (scene_class_write(&stored, key, path) != FEM_OK) {
         snprintf(text, sizeof text, "%.1000s; the class is not kept", fem_message());
-        FEM_TRY(add_note(notes, text));
+        FEM_TRY(scene_add_note(notes, text));
     }
 done:
     fem_free(path);
@@ -359,7 +368,7 @@ fem_status scene_class_create(scene_class **class, const scene_part *part, const
         FEM_TRY(make_class(c, part, body, mass, NULL, (fem_hash){0}, progress));
     FEM_TRY(finish_class(c, part, body, mass));
     FEM_TRY(scene_cubature_note(c, part, &text));
-    if (text) FEM_TRY(add_note(notes, text));
+    if (text) FEM_TRY(scene_add_note(notes, text));
     *class = c;
     c = NULL;
 done:

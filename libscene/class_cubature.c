@@ -57,41 +57,44 @@ done:
 
 // ---- the file ------------------------------------------------------------------------------------------------------
 
-int scene_cubature_items(const scene_class *c, int size[3], double numbers[6], fem_store_item *items) {
-    const cubature_training_report *t = &c->training;
-    size_t                          weights = (size_t)c->rule.count * (c->rule.modal ? (size_t)c->rule.r : 1);
-    size[0] = c->rule.count, size[1] = c->rule.modal, size[2] = t->poses;
+int scene_cubature_items(const scene_stored *stored, int size[3], double numbers[6], fem_store_item *items) {
+    const cubature_training_report *t = stored->training;
+    const cubature_rule            *rule = stored->rule;
+    size_t                          weights = (size_t)rule->count * (rule->modal ? (size_t)rule->r : 1);
+    size[0] = rule->count, size[1] = rule->modal, size[2] = t->poses;
     numbers[0] = t->fit_error, numbers[1] = t->held_out_error, numbers[2] = t->modal_error;
     numbers[3] = t->amplitude, numbers[4] = t->inverted, numbers[5] = t->dropped;
     items[0] = (fem_store_item){"rule", FEM_STORE_INT, 3, size};
     items[1] = (fem_store_item){"training", FEM_STORE_DOUBLE, 6, numbers};
-    items[2] = (fem_store_item){"elements", FEM_STORE_INT, (size_t)c->rule.count, c->rule.elements};
-    items[3] = (fem_store_item){"weights", FEM_STORE_DOUBLE, weights, c->rule.weights};
+    items[2] = (fem_store_item){"elements", FEM_STORE_INT, (size_t)rule->count, rule->elements};
+    items[3] = (fem_store_item){"weights", FEM_STORE_DOUBLE, weights, rule->weights};
     return SCENE_CUBATURE_ITEMS;
 }
 
-fem_status scene_cubature_read(scene_class *c, const scene_part *part, const fem_store *store, const char *path) {
-    const int    *size = fem_store_find(store, "rule", FEM_STORE_INT, 3);
-    const double *numbers = fem_store_find(store, "training", FEM_STORE_DOUBLE, 6);
-    bool          sane = size && numbers && size[0] >= 1 && size[0] <= part->mesh.element_count && (size[1] | 1) == 1 &&
-                size[1] == (part->training.method == CUBATURE_MODAL);
-    size_t        count = sane ? (size_t)size[0] : 0, weights = sane && size[1] ? count * (size_t)c->basis.r : count;
-    const int    *elements = fem_store_find(store, "elements", FEM_STORE_INT, count);
+fem_status scene_cubature_read(const scene_stored *stored, const fem_mesh *mesh,
+                               const cubature_training_options *options, const fem_store *store, const char *path) {
+    cubature_rule *rule = stored->rule;
+    const int     *size = fem_store_find(store, "rule", FEM_STORE_INT, 3);
+    const double  *numbers = fem_store_find(store, "training", FEM_STORE_DOUBLE, 6);
+    bool           sane = size && numbers && size[0] >= 1 && size[0] <= mesh->element_count && (size[1] | 1) == 1 &&
+                size[1] == (options->method == CUBATURE_MODAL);
+    size_t     count = sane ? (size_t)size[0] : 0, weights = sane && size[1] ? count * (size_t)stored->basis->r : count;
+    const int *elements = fem_store_find(store, "elements", FEM_STORE_INT, count);
     const double *w = fem_store_find(store, "weights", FEM_STORE_DOUBLE, weights);
     if (!sane || !elements || !w) return fem_fail(FEM_BAD_INPUT, "%s: its arrays are not those of this part", path);
-    c->rule = (cubature_rule){.r = c->basis.r, .count = size[0], .modal = size[1]};
-    c->rule.elements = fem_copy(elements, count, sizeof *elements);
-    c->rule.weights = fem_copy(w, weights, sizeof *w);
-    c->training = (cubature_training_report){.poses = size[2],
-                                             .elements = size[0],
-                                             .fit_error = numbers[0],
-                                             .held_out_error = numbers[1],
-                                             .modal_error = numbers[2],
-                                             .amplitude = numbers[3],
-                                             .inverted = (int)numbers[4],
-                                             .dropped = (int)numbers[5],
-                                             .reached = numbers[0] <= part->training.error};
-    if (!c->rule.elements || !c->rule.weights)
+    *rule = (cubature_rule){.r = stored->basis->r, .count = size[0], .modal = size[1]};
+    rule->elements = fem_copy(elements, count, sizeof *elements);
+    rule->weights = fem_copy(w, weights, sizeof *w);
+    *stored->training = (cubature_training_report){.poses = size[2],
+                                                   .elements = size[0],
+                                                   .fit_error = numbers[0],
+                                                   .held_out_error = numbers[1],
+                                                   .modal_error = numbers[2],
+                                                   .amplitude = numbers[3],
+                                                   .inverted = (int)numbers[4],
+                                                   .dropped = (int)numbers[5],
+                                                   .reached = numbers[0] <= options->error};
+    if (!rule->elements || !rule->weights)
         return fem_fail(FEM_NO_MEMORY, "no memory for a rule of %zu elements", count);
     return FEM_OK;
 }

@@ -1,54 +1,25 @@
 // The format in other words, from the tables that the loader reads by: JSON Schema (draft 2020-12), and the tables of
 // keys on the page docs/scenes.md. The committed files are compared with these texts by a test.
 #include "libscene/internal.h"
+#include "libscene/text.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-// ---- a text that grows --------------------------------------------------------------------------------------------
-
 typedef struct writer {
-    char      *text;
-    size_t     length, room;
-    fem_status status; // the first failure; nothing is added after it
-    int        depth;  // JSON: of the line
-    bool       comma;  // JSON: something stands before on this level
+    scene_text out;
+    int        depth; // JSON: of the line
+    bool       comma; // JSON: something stands before on this level
 } writer;
-
-static void put(writer *w, const char *bytes, size_t count) {
-    if (w->status == FEM_OK) w->status = fem_grow((void **)&w->text, &w->room, w->length + count + 1, 1);
-    if (w->status != FEM_OK) return;
-    memcpy(w->text + w->length, bytes, count);
-    w->text[w->length += count] = 0;
-}
-
-static void print(writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void print(writer *w, const char *format, ...) {
-    char    line[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    put(w, line, strlen(line));
-}
-
-static fem_status hand_over(writer *w, char **text) {
-    if (w->status == FEM_OK)
-        *text = w->text;
-    else
-        fem_free(w->text);
-    return w->status;
-}
 
 // ---- JSON Schema ----------------------------------------------------------------------------------------------
 
 // A member "key": value, or an item when key is NULL; `value` is put as it is.
 static void member(writer *w, const char *key, const char *value) {
-    print(w, "%s\n%*s", w->comma ? "," : "", 2 * w->depth, "");
-    if (key) print(w, "\"%s\": ", key);
-    put(w, value, strlen(value));
+    scene_text_print(&w->out, "%s\n%*s", w->comma ? "," : "", 2 * w->depth, "");
+    if (key) scene_text_print(&w->out, "\"%s\": ", key);
+    scene_text_put(&w->out, value, strlen(value));
     w->comma = true;
 }
 
@@ -60,7 +31,7 @@ static void open_level(writer *w, const char *key, const char *bracket) {
 
 static void close_level(writer *w, const char *bracket) {
     w->depth--;
-    print(w, "\n%*s%s", 2 * w->depth, "", bracket);
+    scene_text_print(&w->out, "\n%*s%s", 2 * w->depth, "", bracket);
     w->comma = true;
 }
 
@@ -313,7 +284,7 @@ fem_status scene_schema(char **text) {
     const scene_table *tables[SCENE_TABLES_MOST];
     int                count = scene_all_tables(tables);
     writer             w = {0};
-    print(&w, "{");
+    scene_text_print(&w.out, "{");
     w.depth = 1;
     member_text(&w, "$schema", "https://json-schema.org/draft/2020-12/schema");
     member_text(&w, "title", "limber scene");
@@ -331,8 +302,8 @@ fem_status scene_schema(char **text) {
     close_level(&w, "}");
     close_level(&w, "}");
     close_level(&w, "}");
-    print(&w, "\n");
-    return hand_over(&w, text);
+    scene_text_print(&w.out, "\n");
+    return scene_text_finish(&w.out, text);
 }
 
 // ---- the page -------------------------------------------------------------------------------------------------
@@ -345,65 +316,66 @@ static void put_value_cell(writer *w, const scene_key *key) {
     char                     name[32];
     switch (key->type) {
     case KEY_NUMBER:
-        print(w, "%s", forms[key->shape]);
+        scene_text_print(&w->out, "%s", forms[key->shape]);
         break;
     case KEY_INTEGER:
-        print(w, key->shape == SHAPE_ONE      ? "whole number"
-                 : key->shape == SHAPE_VECTOR ? "3 whole numbers"
-                                              : "list of whole numbers");
+        scene_text_print(&w->out, key->shape == SHAPE_ONE      ? "whole number"
+                                  : key->shape == SHAPE_VECTOR ? "3 whole numbers"
+                                                               : "list of whole numbers");
         break;
     case KEY_FLAG:
-        print(w, "true or false");
+        scene_text_print(&w->out, "true or false");
         break;
     case KEY_TEXT:
-        print(w, "string");
+        scene_text_print(&w->out, "string");
         break;
     case KEY_CHOICE:
-        if (key->shape == SHAPE_LIST) print(w, "list of ");
-        for (int i = 0; key_choice(key, i, name, sizeof name); i++) print(w, "%s`\"%s\"`", i > 0 ? ", " : "", name);
+        if (key->shape == SHAPE_LIST) scene_text_print(&w->out, "list of ");
+        for (int i = 0; key_choice(key, i, name, sizeof name); i++)
+            scene_text_print(&w->out, "%s`\"%s\"`", i > 0 ? ", " : "", name);
         break;
     case KEY_SECTION:
-        print(w, "[%s](#%s)", table, table);
+        scene_text_print(&w->out, "[%s](#%s)", table, table);
         break;
     case KEY_MAP:
-        print(w, "names, each a [%s](#%s)", table, table);
+        scene_text_print(&w->out, "names, each a [%s](#%s)", table, table);
         break;
     case KEY_LIST:
-        print(w, "list of [%s](#%s)", table, table);
+        scene_text_print(&w->out, "list of [%s](#%s)", table, table);
         break;
     case KEY_MESH:
-        print(w, "file name or [mesh](#mesh)");
+        scene_text_print(&w->out, "file name or [mesh](#mesh)");
         break;
     case KEY_SELECTION:
-        print(w, "[selection](#selection)");
+        scene_text_print(&w->out, "[selection](#selection)");
         break;
     case KEY_SELECTIONS:
-        print(w, "names, each a [selection](#selection)");
+        scene_text_print(&w->out, "names, each a [selection](#selection)");
         break;
     case KEY_ASSIGNMENT:
-        print(w, "name, or region names, each with a name");
+        scene_text_print(&w->out, "name, or region names, each with a name");
         break;
     }
 }
 
 static void put_row(writer *w, const scene_table *table, const scene_key *key) {
     char text[160], name[32];
-    print(w, "| `%s` | ", key->name);
+    scene_text_print(&w->out, "| `%s` | ", key->name);
     put_value_cell(w, key);
-    print(w, " | %s | ", key->unit ? key->unit : "");
+    scene_text_print(&w->out, " | %s | ", key->unit ? key->unit : "");
     default_text(key, text, sizeof text);
     if (key->required)
-        print(w, "required");
+        scene_text_print(&w->out, "required");
     else if (key->alternative)
-        print(w, "one of these");
+        scene_text_print(&w->out, "one of these");
     else if (key->otherwise)
-        print(w, "%s", key->otherwise);
+        scene_text_print(&w->out, "%s", key->otherwise);
     else if (text[0])
-        print(w, "`%s`", text);
+        scene_text_print(&w->out, "`%s`", text);
     key_range_text(key, text, sizeof text);
-    print(w, " | %s | %s", text, key->about);
+    scene_text_print(&w->out, " | %s | %s", text, key->about);
     if (key->only) {
-        print(w, "; with ");
+        scene_text_print(&w->out, "; with ");
         bool some = false;
         for (int v = 0; v < key_variant_count(table); v++) {
             if (!(key->only >> v & 1u)) continue;
@@ -411,15 +383,16 @@ static void put_row(writer *w, const scene_table *table, const scene_key *key) {
             if (table->typed) key_choice(&table->keys[0], v, name, sizeof name);
             for (int i = 0; !table->typed && i < table->count; i++)
                 if (table->keys[i].alternative && index-- == 0) snprintf(name, sizeof name, "%s", table->keys[i].name);
-            print(w, "%s`%s`", some ? ", " : "", name);
+            scene_text_print(&w->out, "%s`%s`", some ? ", " : "", name);
             some = true;
         }
     }
-    print(w, " |\n");
+    scene_text_print(&w->out, " |\n");
 }
 
 static void put_page_table(writer *w, const scene_table *table) {
-    print(w, "%s\n\n| key | value | unit | default | range | meaning |\n|---|---|---|---|---|---|\n", table->about);
+    scene_text_print(&w->out, "%s\n\n| key | value | unit | default | range | meaning |\n|---|---|---|---|---|---|\n",
+                     table->about);
     for (int i = 0; i < table->count; i++) put_row(w, table, &table->keys[i]);
 }
 
@@ -432,17 +405,17 @@ fem_status scene_page(char **text, const char *page) {
         const char *start = strstr(at, START), *close = start ? strchr(start, '\n') : NULL,
                    *end = close ? strstr(close, END) : NULL;
         if (!end) {
-            put(&w, at, strlen(at));
-            return hand_over(&w, text);
+            scene_text_put(&w.out, at, strlen(at));
+            return scene_text_finish(&w.out, text);
         }
-        put(&w, at, (size_t)(close + 1 - at));
+        scene_text_put(&w.out, at, (size_t)(close + 1 - at));
         const char *name = start + strlen(START);
         for (int i = 0; i < count; i++) {
             size_t length = strlen(tables[i]->name);
             if (strncmp(name, tables[i]->name, length) == 0 && name[length] == ' ') put_page_table(&w, tables[i]);
         }
         at = end;
-        put(&w, at, strlen(END));
+        scene_text_put(&w.out, at, strlen(END));
         at += strlen(END);
     }
 }

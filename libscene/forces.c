@@ -65,8 +65,23 @@ void scene_forces_destroy(scene_forces *forces) {
     *forces = (scene_forces){0};
 }
 
-fem_status scene_load_force(const scene_loading *load, const fem_mesh *mesh, double *force) {
-    double area;
+// f = M a at the vertices that are named, M with its rows summed up.
+static fem_status add_body_load(const scene_loading *load, const fem_body *body, double *force) {
+    double *mass = fem_calloc((size_t)fem_body_mesh(body)->vertex_count, sizeof *mass);
+    if (!mass) return fem_fail(FEM_NO_MEMORY, "no memory for a body load");
+    fem_body_vertex_masses(body, mass);
+    for (int k = 0; k < load->on.count; k++) {
+        int v = load->on.items[k];
+        vec3_axpy(force + 3 * (size_t)v, mass[v], load->vector);
+    }
+    fem_free(mass);
+    return FEM_OK;
+}
+
+fem_status scene_load_force(const scene_loading *load, const fem_body *body, double *force) {
+    const fem_mesh *mesh = fem_body_mesh(body);
+    double          area;
+    if (load->kind == SCENE_ACCELERATION) return add_body_load(load, body, force);
     if (load->kind == SCENE_TRACTION)
         return solver_add_surface_load(mesh, load->on.count, load->on.items, load->vector, 0, force, &area);
     if (load->kind == SCENE_PRESSURE)
@@ -75,8 +90,22 @@ fem_status scene_load_force(const scene_loading *load, const fem_mesh *mesh, dou
     return FEM_OK;
 }
 
-static bool is_load(scene_action_kind kind) {
-    return kind == SCENE_FORCE || kind == SCENE_TRACTION || kind == SCENE_PRESSURE;
+bool scene_is_load(scene_action_kind kind) {
+    return kind == SCENE_FORCE || kind == SCENE_TRACTION || kind == SCENE_PRESSURE || kind == SCENE_ACCELERATION;
+}
+
+solver_obstacle scene_obstacle_at(const scene_obstacle *o, double from, double to) {
+    scene_keyframe  a = scene_move_at(&o->move, from), b = scene_move_at(&o->move, to);
+    solver_obstacle moved = o->shape;
+    double          R[9];
+    mat3_exp(R, a.rotation);
+    mat3_mul(moved.axes, R, o->shape.axes);
+    vec3_axpy(moved.position, 1, a.translation);
+    for (int k = 0; k < 3; k++) {
+        moved.velocity[k] = (b.translation[k] - a.translation[k]) / (to - from);
+        moved.angular[k] = (b.rotation[k] - a.rotation[k]) / (to - from); // keyframes turn about one axis
+    }
+    return moved;
 }
 
 fem_status scene_forces_create(scene_forces *forces, const scene *s, const fem_body *body) {
@@ -94,7 +123,8 @@ fem_status scene_forces_create(scene_forces *forces, const scene *s, const fem_b
     }
     if (vec3_norm(s->gravity) > 0) FEM_TRY(solver_add_gravity(body, s->gravity, f.gravity));
     for (int i = 0; i < s->action_count; i++) {
-        if (is_load(s->actions[i].kind)) FEM_TRY(scene_load_force(&s->actions[i].load, mesh, f.loads + n * (size_t)i));
+        if (scene_is_load(s->actions[i].kind))
+            FEM_TRY(scene_load_force(&s->actions[i].load, body, f.loads + n * (size_t)i));
     }
     *forces = f;
     f = (scene_forces){0};
@@ -108,7 +138,7 @@ void scene_forces_at(scene_forces *forces, const scene *s, double time) {
     memcpy(forces->total, forces->gravity, (size_t)forces->n * sizeof *forces->total);
     for (int i = 0; i < s->action_count; i++) {
         const scene_action *a = &s->actions[i];
-        double              factor = is_load(a->kind) ? scene_load_factor(a, time) : 0;
+        double              factor = scene_is_load(a->kind) ? scene_load_factor(a, time) : 0;
         if (factor != 0) dense_axpy(forces->n, factor, forces->loads + (size_t)forces->n * (size_t)i, forces->total);
         if (a->kind != SCENE_MOVE) continue;
         scene_keyframe at = scene_move_at(&a->move, time);

@@ -78,7 +78,7 @@ struct scene_table {
 extern const scene_table scene_top_table, scene_material_table, scene_part_table, scene_object_table,
     scene_action_table;
 extern const scene_table scene_keyframe_table, scene_mesh_table, scene_piece_table, scene_selection_table;
-extern const scene_table scene_modes_table, scene_sketch_table, scene_obstacle_table;
+extern const scene_table scene_modes_table, scene_sketch_table, scene_obstacle_table, scene_domain_table;
 enum { SCENE_TABLES_MOST = 48 };
 // All tables once, in the order in which they are first mentioned.
 int scene_all_tables(const scene_table *tables[SCENE_TABLES_MOST]);
@@ -183,7 +183,7 @@ typedef struct raw_modes {
 
 typedef struct raw_sketch { // variant: scene_action_kind, of a load
     int          variant;
-    double       force[3], traction[3], pressure;
+    double       force[3], traction[3], pressure, acceleration[3];
     const cJSON *on;
 } raw_sketch;
 
@@ -198,9 +198,29 @@ typedef struct raw_part {
     } forces;
 } raw_part;
 
+typedef struct raw_damping {
+    double mass, stiffness;
+} raw_damping;
+
+typedef struct raw_domain { // not given: modes -1, forces 0, numbers NaN
+    int         modes, forces;
+    double      stiffness, frequency;
+    raw_damping damping;
+} raw_domain;
+
+typedef struct raw_decompose {
+    int          method, count, loops, feet, modes, total;
+    bool         wrenches;
+    const cJSON *domains;
+    struct {
+        double stiffness, damping;
+    } springs;
+} raw_decompose;
+
 typedef struct raw_object {
-    const char *part;
-    double      translation[3], rotation[3], velocity[3], spin[3];
+    const char   *part;
+    double        translation[3], rotation[3], velocity[3], spin[3];
+    raw_decompose decompose;
 } raw_object;
 
 typedef struct raw_box_obstacle {
@@ -232,9 +252,10 @@ typedef struct raw_move {
 
 typedef struct raw_action { // variant: scene_action_kind
     int          variant;
-    double       force[3], traction[3], pressure;
+    double       force[3], traction[3], pressure, acceleration[3];
     raw_move     move;
-    const char  *material, *region;
+    const char  *material, *region, *domain;
+    double       stiffness, frequency;
     const cJSON *on;
     double       start, end, ramp;
 } raw_action;
@@ -242,7 +263,8 @@ typedef struct raw_action { // variant: scene_action_kind
 typedef struct raw_solver {
     int    method;
     double step;
-    int    integrator;
+    int    integrator, subtree, passes;
+    double theta;
     struct {
         double beta, gamma;
     } newmark;
@@ -268,7 +290,8 @@ typedef struct raw_output {
     int          frames;
     double       rate;
     unsigned     formats; // bits
-    int          sample;
+    const char  *surface;
+    int          interfaces, sample;
     const cJSON *probes;
 } raw_output;
 
@@ -340,8 +363,13 @@ void       scene_modes_destroy(scene_modes *modes);
 fem_status scene_read_action(scene_reader *reader, const cJSON *node, const scene *s, int material_count,
                              const fem_material *materials, scene_action *action);
 // A load in full; the path stands at the object that holds its keys.
-fem_status scene_read_load(scene_reader *reader, const cJSON *on, scene_action_kind kind, const double force[3],
-                           const double traction[3], double pressure, const scene_part *part, scene_loading *load);
+fem_status scene_read_load(scene_reader *reader, const cJSON *on, scene_action_kind kind, const double *vector,
+                           const scene_part *part, scene_loading *load); // vector: 3, of a pressure 1
+// Cuts the object's part into domains and reads what they have of their own; the path stands at the object.
+fem_status scene_read_decompose(scene_reader *reader, const cJSON *object, const raw_decompose *raw, scene *s);
+// The domain that a name or number means.
+fem_status scene_find_domain(const scene_reader *reader, const cJSON *node, const char *name, const domain_tree *tree,
+                             int *domain);
 fem_status scene_read_obstacle(scene_reader *reader, const cJSON *node, scene_obstacle *obstacle);
 // Reads the keyframes of a move into it; `dynamic` scenes start at rest.
 fem_status scene_read_keyframes(scene_reader *reader, const cJSON *node, bool dynamic, scene_move *move);
@@ -358,7 +386,10 @@ void scene_fixed_dofs(const scene *s, unsigned char *fixed);
 // Where a motion is at a time: between the keyframes around it, at rest at time 0, at the last one for ever after.
 scene_keyframe scene_move_at(const scene_move *move, double time);
 // Adds a load in full, 3 per vertex.
-fem_status scene_load_force(const scene_loading *load, const fem_mesh *mesh, double *force);
+fem_status scene_load_force(const scene_loading *load, const fem_body *body, double *force);
+bool       scene_is_load(scene_action_kind kind); // force, traction, pressure, acceleration
+// An obstacle at the beginning of a step, with its mean velocity over it.
+solver_obstacle scene_obstacle_at(const scene_obstacle *obstacle, double from, double to);
 // Full force of each load, and gravity.
 typedef struct scene_forces {
     int     n;       // 3 x vertices

@@ -176,6 +176,8 @@ static const scene_key sketch_keys[] = {
      .about = "force per rest area on the surface between the vertices"},
     {.name = "pressure", .alternative = true, .unit = "Pa", WITHIN(-1e15, 1e15), AT(raw_sketch, pressure),
      .about = "against the outward normal at rest, on the surface between the vertices"},
+    {.name = "acceleration", .shape = SHAPE_VECTOR, .alternative = true, .unit = "m/s^2", WITHIN(-1e9, 1e9), AT(raw_sketch, acceleration),
+     .about = "body load: force per mass at the vertices"},
     {.name = "on", .type = KEY_SELECTION, .required = true, .table = &scene_selection_table, AT(raw_sketch, on), .about = "what it acts on"},
 };
 const scene_table scene_sketch_table = {.name = "sketch", TABLE(sketch_keys), ONE_OF(raw_sketch),
@@ -239,6 +241,47 @@ static const scene_key part_keys[] = {
 };
 const scene_table scene_part_table = {.name = "part", TABLE(part_keys), .about = "One entry of `parts`."};
 
+static const scene_key domain_damping_keys[] = {
+    {.name = "mass", .fallback = {NAN}, .otherwise = "the solver's", .unit = "1/s", WITHIN(0, 1e9), AT(raw_domain, damping.mass), .about = "Rayleigh's alpha"},
+    {.name = "stiffness", .fallback = {NAN}, .otherwise = "the solver's", .unit = "s", WITHIN(0, 1e9), AT(raw_domain, damping.stiffness), .about = "Rayleigh's beta"},
+};
+static const scene_table domain_damping_table = {.name = "domain_damping", TABLE(domain_damping_keys), .about = "Rayleigh damping of one domain."};
+
+static const scene_key domain_keys[] = {
+    {.name = "modes", .type = KEY_INTEGER, .fallback = {-1}, .otherwise = "as the others", WITHIN(0, 1000), AT(raw_domain, modes), .about = "its modes; 0 makes it rigid"},
+    {.name = "forces", .type = KEY_CHOICE, .choices = "part|polynomial|linear|full|warped", .fallback = {0}, AT(raw_domain, forces),
+     .about = "its internal forces; warped: small strain, shown as if large parts turned; part: those of the part"},
+    {.name = "stiffness", .fallback = {NAN}, .otherwise = "1", POSITIVE(1e12), AT(raw_domain, stiffness), .about = "factor on its stiffness"},
+    {.name = "frequency", .fallback = {NAN}, .otherwise = "1", POSITIVE(1e6), AT(raw_domain, frequency), .about = "factor on its frequencies, the root of the above"},
+    {.name = "damping", .type = KEY_SECTION, .table = &domain_damping_table, .about = "its Rayleigh damping"},
+};
+const scene_table scene_domain_table = {.name = "domain", TABLE(domain_keys),
+    .about = "What one domain has of its own: an entry of `domains`, under the domain's name or number (`limber info SCENE` lists them)."};
+
+static const scene_key springs_keys[] = {
+    {.name = "stiffness", .fallback = {20}, POSITIVE(1e9), AT(raw_decompose, springs.stiffness), .about = "times what the elements there have"},
+    {.name = "damping", .fallback = {1}, WITHIN(0, 1e6), AT(raw_decompose, springs.damping), .about = "1: critical, with the mass at the springs' ends"},
+};
+static const scene_table springs_table = {.name = "springs", TABLE(springs_keys), .about = "Springs that close loops and hold further feet."};
+
+static const scene_key decompose_keys[] = {
+    {.name = "method", .type = KEY_CHOICE, .choices = "geodesic|metis|regions|sets", .fallback = {DOMAIN_GEODESIC}, AT(raw_decompose, method),
+     .about = "across the limbs, by METIS, or as the regions or the element sets of the mesh are"},
+    {.name = "count", .type = KEY_INTEGER, .fallback = {10}, WITHIN(1, 1000000), AT(raw_decompose, count), .about = "domains wanted (geodesic, metis); fewer may come out"},
+    {.name = "loops", .type = KEY_CHOICE, .choices = "automatic|merge|springs|refuse", .fallback = {DOMAIN_LOOPS_DEFAULT}, AT(raw_decompose, loops),
+     .about = "domains of a loop become one, are held together by springs, or are refused; automatic: merged where the cut is ours, refused where it was given"},
+    {.name = "feet", .type = KEY_CHOICE, .choices = "merge|springs", .fallback = {DOMAIN_FEET_MERGE}, AT(raw_decompose, feet),
+     .about = "fixed vertices in several limbs: the limbs and what is between them become the root, or springs hold all but the largest"},
+    {.name = "modes", .type = KEY_INTEGER, .fallback = {-1}, .otherwise = "their share of `total`", WITHIN(0, 1000), AT(raw_decompose, modes), .about = "in each domain; 0 makes all rigid"},
+    {.name = "total", .type = KEY_INTEGER, .fallback = {0}, .otherwise = "20 for each domain", WITHIN(1, 100000000), AT(raw_decompose, total),
+     .about = "modes of all domains, shared out in proportion to the logarithm of their elements"},
+    {.name = "wrenches", .type = KEY_FLAG, .fallback = {1}, AT(raw_decompose, wrenches), .about = "Krylov modes also start from what hangs on a domain"},
+    {.name = "springs", .type = KEY_SECTION, .table = &springs_table, .about = "those of `loops` and `feet`"},
+    {.name = "domains", .type = KEY_MAP, .otherwise = "nothing", .table = &scene_domain_table, AT(raw_decompose, domains), .about = "what single domains have of their own"},
+};
+static const scene_table decompose_table = {.name = "decompose", TABLE(decompose_keys),
+    .about = "A part cut into a tree of domains, each with a few modes in a frame of its own. Bases are made as the part's `modes` say, but for their number."};
+
 static const scene_key object_keys[] = {
     {.name = "part", .type = KEY_TEXT, .required = true, AT(raw_object, part), .about = "the part that the object is made of"},
     {.name = "translation", .shape = SHAPE_VECTOR, .fallback = {0, 0, 0}, LENGTH, AT(raw_object, translation), .about = "of the whole body at time 0, from the part's place; a free reduced body only"},
@@ -247,6 +290,7 @@ static const scene_key object_keys[] = {
     {.name = "velocity", .shape = SHAPE_VECTOR, .fallback = {0, 0, 0}, .unit = "m/s", WITHIN(-1e6, 1e6), AT(raw_object, velocity), .about = "of the centre of mass at time 0; a body without supports only"},
     {.name = "spin", .shape = SHAPE_VECTOR, .fallback = {0, 0, 0}, .unit = "rad/s", WITHIN(-1e6, 1e6), AT(raw_object, spin),
      .about = "angular velocity at time 0, about the centre of mass; a body without supports only"},
+    {.name = "decompose", .type = KEY_SECTION, .otherwise = "one body", .table = &decompose_table, AT(raw_object, decompose), .about = "cut into domains, when the solver's method is `reduced`"},
 };
 const scene_table scene_object_table = {.name = "object", TABLE(object_keys),
     .about = "One entry of `objects`. There must be exactly one."};
@@ -309,7 +353,7 @@ static const scene_key move_keys[] = {
 static const scene_table move_table = {.name = "move", TABLE(move_keys),
     .about = "A prescribed rigid motion of a selection."};
 
-enum { LOADS = 1 << SCENE_FORCE | 1 << SCENE_TRACTION | 1 << SCENE_PRESSURE };
+enum { LOADS = 1 << SCENE_FORCE | 1 << SCENE_TRACTION | 1 << SCENE_PRESSURE | 1 << SCENE_ACCELERATION, CHANGES = 1 << SCENE_MATERIAL | 1 << SCENE_STIFFNESS | 1 << SCENE_FREQUENCY };
 static const scene_key action_keys[] = {
     {.name = "force", .shape = SHAPE_VECTOR, .alternative = true, .unit = "N", WITHIN(-1e15, 1e15), AT(raw_action, force),
      .about = "total force, spread equally over the vertices"},
@@ -317,12 +361,17 @@ static const scene_key action_keys[] = {
      .about = "force per rest area on the surface between the vertices"},
     {.name = "pressure", .alternative = true, .unit = "Pa", WITHIN(-1e15, 1e15), AT(raw_action, pressure),
      .about = "against the outward normal at rest, on the surface between the vertices"},
+    {.name = "acceleration", .shape = SHAPE_VECTOR, .alternative = true, .unit = "m/s^2", WITHIN(-1e9, 1e9), AT(raw_action, acceleration),
+     .about = "body load: force per mass, on the mass at the vertices; {\"region\": NAME} takes a whole region"},
     {.name = "move", .type = KEY_SECTION, .alternative = true, .table = &move_table, AT(raw_action, move), .about = "prescribed motion of the vertices"},
     {.name = "material", .type = KEY_TEXT, .alternative = true, AT(raw_action, material),
      .about = "another material of the same type from `start` on, by name; reduced bodies with polynomial forces only"},
+    {.name = "stiffness", .alternative = true, POSITIVE(1e12), AT(raw_action, stiffness), .about = "factor on the stiffness of domains from `start` on"},
+    {.name = "frequency", .alternative = true, POSITIVE(1e6), AT(raw_action, frequency), .about = "factor on the frequencies of domains from `start` on"},
+    {.name = "domain", .type = KEY_TEXT, .only = 1 << SCENE_STIFFNESS | 1 << SCENE_FREQUENCY, .otherwise = "all", AT(raw_action, domain), .about = "the domain that changes, by name or number"},
     {.name = "on", .type = KEY_SELECTION, .only = LOADS | 1 << SCENE_MOVE, .required = true, .table = &scene_selection_table, AT(raw_action, on), .about = "what it acts on"},
     {.name = "region", .type = KEY_TEXT, .only = 1 << SCENE_MATERIAL, .otherwise = "all", AT(raw_action, region), .about = "the region that gets the material"},
-    {.name = "start", .only = LOADS | 1 << SCENE_MATERIAL, .fallback = {0}, .unit = "s", WITHIN(0, 1e9), AT(raw_action, start), .about = "when the load begins"},
+    {.name = "start", .only = LOADS | CHANGES, .fallback = {0}, .unit = "s", WITHIN(0, 1e9), AT(raw_action, start), .about = "when the load begins"},
     {.name = "end", .only = LOADS, .fallback = {INFINITY}, .otherwise = "never", .unit = "s", WITHIN(0, 1e9), AT(raw_action, end),
      .about = "when it goes away, later than `start`"},
     {.name = "ramp", .only = LOADS, .fallback = {0}, .unit = "s", WITHIN(0, 1e9), AT(raw_action, ramp),
@@ -342,7 +391,7 @@ static const scene_table newmark_table = {.name = "newmark", TABLE(newmark_keys)
 static const scene_key damping_keys[] = {
     {.name = "mass", .fallback = {0}, .unit = "1/s", WITHIN(0, 1e9), AT(raw_solver, damping.mass), .about = "Rayleigh's alpha: damps slow motion"},
     {.name = "stiffness", .fallback = {0}, .unit = "s", WITHIN(0, 1e9), AT(raw_solver, damping.stiffness), .about = "Rayleigh's beta: damps fast vibration"},
-    {.name = "local", .type = KEY_FLAG, .fallback = {0}, AT(raw_solver, damping.local), .about = "take the stiffness of the present shape, not of rest"},
+    {.name = "local", .type = KEY_FLAG, .fallback = {1}, AT(raw_solver, damping.local), .about = "the stiffness of the present shape; that of rest (false) brakes every part that turns"},
 };
 static const scene_table damping_table = {.name = "damping", TABLE(damping_keys), .about = "Rayleigh damping: alpha M + beta K."};
 
@@ -368,7 +417,11 @@ static const scene_key solver_keys[] = {
     {.name = "step", .fallback = {1.0 / 120}, .unit = "s", POSITIVE(1e6), AT(raw_solver, step),
      .about = "longest time step; a frame is divided into equal steps that are no longer"},
     {.name = "integrator", .type = KEY_CHOICE, .choices = "automatic|newmark|backward-euler|central|midpoint", AT(raw_solver, integrator),
-     .about = "Newmark keeps the energy of vibrations, backward Euler damps them; central differences are explicit, for held reduced bodies; the implicit midpoint rule is for free reduced ones. Automatic: Newmark, and midpoint for free reduced bodies"},
+     .about = "Newmark keeps the energy of vibrations, backward Euler damps them; central differences are explicit, for held reduced bodies; the implicit midpoint rule is for free reduced ones and for trees of domains. Automatic: Newmark, and midpoint for these"},
+    {.name = "subtree", .type = KEY_CHOICE, .choices = "articulated|center|interface", AT(raw_solver, subtree),
+     .about = "trees of domains: what a domain feels of those that hang on it: all, a mass at their centre, or a mass at the interface"},
+    {.name = "passes", .type = KEY_INTEGER, .fallback = {2}, WITHIN(1, 8), AT(raw_solver, passes), .about = "trees of domains, midpoint: evaluations in a step; 1 is the cheap mode"},
+    {.name = "theta", .fallback = {0.5}, WITHIN(0.5, 0.6), AT(raw_solver, theta), .about = "trees of domains, midpoint: the part of a step at which it is evaluated; above 1/2 it damps"},
     {.name = "newmark", .type = KEY_SECTION, .table = &newmark_table, .about = "its parameters"},
     {.name = "damping", .type = KEY_SECTION, .table = &damping_table, .about = "Rayleigh damping"},
     {.name = "mass", .type = KEY_CHOICE, .choices = "consistent|lumped", AT(raw_solver, mass), .about = "the mass matrix"},
@@ -389,8 +442,12 @@ static const scene_key output_keys[] = {
     {.name = "frames", .type = KEY_INTEGER, .fallback = {100}, WITHIN(1, 1000000), AT(raw_output, frames),
      .about = "dynamics: number of frames; the first is at time 0"},
     {.name = "rate", .fallback = {30}, .unit = "1/s", POSITIVE(1e9), AT(raw_output, rate), .about = "dynamics: frames per second"},
-    {.name = "formats", .type = KEY_CHOICE, .shape = SHAPE_LIST, .choices = "vtu", .fallback = {1}, AT(raw_output, formats),
-     .about = "of the frames; vtu: one .vtu each and a .pvd for all"},
+    {.name = "formats", .type = KEY_CHOICE, .shape = SHAPE_LIST, .choices = "vtu|obj", .fallback = {1}, AT(raw_output, formats),
+     .about = "of the frames; vtu: one .vtu each and a .pvd for all; obj: one .obj each, the `surface` or the skin of the mesh"},
+    {.name = "surface", .type = KEY_TEXT, .otherwise = "the skin of the mesh", AT(raw_output, surface),
+     .about = "triangles (.obj, .stl, .ply) in the units of the part's mesh, which move with the elements that they lie in; what lies outside follows the nearest element"},
+    {.name = "interfaces", .type = KEY_CHOICE, .choices = "c0|c1|owner", AT(raw_output, interfaces),
+     .about = "trees of domains: how the vertices that domains share are shown: at the mean of the domains' places, smoothed so that slopes go on too, or with the domain nearest to the root"},
     {.name = "probes", .type = KEY_SELECTIONS, .otherwise = "none", .table = &scene_selection_table, AT(raw_output, probes),
      .about = "names and selections whose mean displacement goes to probes.csv"},
     {.name = "sample", .type = KEY_CHOICE, .choices = "frame|step", AT(raw_output, sample), .about = "rows of the CSV files"},

@@ -119,6 +119,7 @@ static fem_status read_part(scene_reader *reader, const cJSON *node, int materia
     size_t     length;
     FEM_TRY(reader_table(reader, node, &scene_part_table, &raw));
     part->quadrature = raw.quadrature;
+    part->scale = raw.scale;
     part->name = fem_copy_string(node->string);
     if (!part->name) return fem_fail(FEM_NO_MEMORY, "no memory for a part");
     length = reader_enter(reader, "mesh");
@@ -205,13 +206,25 @@ static fem_status read_objects(scene_reader *reader, const cJSON *node, scene *s
     memcpy(s->velocity, raw.velocity, sizeof s->velocity);
     memcpy(s->spin, raw.spin, sizeof s->spin);
     FEM_TRY(check_placement(reader, node->child, s));
+    if (cJSON_GetObjectItemCaseSensitive(node->child, "decompose"))
+        FEM_TRY(scene_read_decompose(reader, node->child, &raw.decompose, s));
     reader_leave(reader, length);
 done:
     return status;
 }
 
 static fem_status check_moves(scene_reader *reader, const cJSON *node, const scene *s, int latest) {
-    const scene_vertices *on = &s->actions[latest].load.on;
+    const scene_vertices *on = &s->actions[latest].load.on, *fixed = &s->parts[s->object].fixed;
+    bool                  all = on->count == fixed->count;
+    for (int i = 0; all && i < on->count; i++) all = on->items[i] == fixed->items[i];
+    if (s->tree.domains.count > 0 && !all) {
+        reader_enter(reader, "on");
+        return reader_fail(
+            reader, cJSON_GetObjectItemCaseSensitive(node, "on"),
+            "selects %d vertices, expected just those %d that are \"fixed\": a tree of domains moves with "
+            "its root",
+            on->count, fixed->count);
+    }
     for (int a = 0; a < latest; a++) {
         const scene_vertices *other = &s->actions[a].load.on;
         if (s->actions[a].kind != SCENE_MOVE) continue;
@@ -295,12 +308,19 @@ enum { AUTOMATIC, NEWMARK, BACKWARD_EULER, CENTRAL, MIDPOINT }; // solver.integr
 
 // The integrators that each method has, and which is meant when none is named.
 static fem_status read_integrator(scene_reader *reader, const cJSON *section, const raw_solver *r, bool free_body,
-                                  scene *s) {
+                                  bool tree, scene *s) {
     static const solver_integrator meant[] = {SOLVER_NEWMARK, SOLVER_NEWMARK, SOLVER_BACKWARD_EULER,
                                               SOLVER_CENTRAL_DIFFERENCES, SOLVER_MIDPOINT};
     solver_integrator              integrator = meant[r->integrator];
     bool                           reduced = s->method == SCENE_REDUCED;
-    if (r->integrator == AUTOMATIC && reduced && free_body) integrator = SOLVER_MIDPOINT;
+    if (r->integrator == AUTOMATIC && reduced && (free_body || tree)) integrator = SOLVER_MIDPOINT;
+    if (tree) {
+        s->tree.options.integrator = integrator == SOLVER_NEWMARK ? SOLVER_TREE_NEWMARK : SOLVER_TREE_MIDPOINT;
+        if (integrator == SOLVER_NEWMARK || integrator == SOLVER_MIDPOINT) return FEM_OK;
+        reader_enter(reader, "integrator");
+        return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(section, "integrator"),
+                           "trees of domains have \"midpoint\" and \"newmark\"");
+    }
     bool fits = integrator == SOLVER_NEWMARK || integrator == SOLVER_BACKWARD_EULER ||
                 (reduced && integrator == (free_body ? SOLVER_MIDPOINT : SOLVER_CENTRAL_DIFFERENCES));
     if (!fits) {
@@ -340,6 +360,12 @@ static void copy_solver(const raw_solver *r, bool free_body, scene *s) {
     s->reduced.newton_tolerance = r->newton.tolerance;
     s->reduced.line_search = r->newton.line_search;
     s->reduced.solve = (solver_reduced_solve)r->solve;
+    s->tree.options = solver_tree_default_options();
+    s->tree.options.newmark_beta = r->newmark.beta;
+    s->tree.options.newmark_gamma = r->newmark.gamma;
+    s->tree.options.subtree = (solver_subtree)r->subtree;
+    s->tree.options.passes = r->passes;
+    s->tree.options.theta = r->theta;
 }
 
 // The body is free when nothing fixes it; the parts are not read yet, so the file's own words tell.
@@ -349,15 +375,19 @@ static bool object_is_free(const raw_scene *raw) {
     return part && !cJSON_GetObjectItemCaseSensitive(part, "fixed");
 }
 
+static bool object_is_tree(const raw_scene *raw) {
+    return cJSON_GetObjectItemCaseSensitive(raw->objects->child, "decompose") != NULL;
+}
+
 static fem_status read_solver(scene_reader *reader, const raw_scene *raw, const cJSON *root, scene *s) {
     fem_status        status = FEM_OK;
     const raw_solver *r = &raw->solver;
     const cJSON      *section = cJSON_GetObjectItemCaseSensitive(root, "solver");
-    bool              free_body = object_is_free(raw);
+    bool              free_body = object_is_free(raw), tree = object_is_tree(raw) && r->method == SCENE_REDUCED;
     s->method = (scene_method)r->method;
     copy_solver(r, free_body, s);
     size_t length = reader_enter(reader, "solver");
-    FEM_TRY(read_integrator(reader, section, r, free_body, s));
+    FEM_TRY(read_integrator(reader, section, r, free_body, tree, s));
     // equal steps that fill a frame; the small number forgives 0.0083333 for 1/120
     double frame = 1 / raw->output.rate, steps = ceil(frame / r->step * (1 - 1e-5));
     bool   dynamic = s->method != SCENE_STATIC;
@@ -369,8 +399,10 @@ static fem_status read_solver(scene_reader *reader, const raw_scene *raw, const 
                            steps, MOST_STEPS_PER_FRAME);
     }
     s->steps_per_frame = dynamic ? (int)steps : 0;
-    s->solver.time_step = s->reduced.time_step = dynamic ? frame / steps : r->step;
-    if (s->method == SCENE_REDUCED)
+    s->solver.time_step = s->reduced.time_step = s->tree.options.time_step = dynamic ? frame / steps : r->step;
+    if (tree)
+        status = solver_tree_check_options(&s->tree.options);
+    else if (s->method == SCENE_REDUCED)
         status = free_body ? solver_free_check_options(&s->reduced) : solver_reduced_check_options(&s->reduced);
     else
         status = solver_check_options(&s->solver);
@@ -380,13 +412,40 @@ done:
     return status;
 }
 
-static fem_status read_output(scene_reader *reader, const raw_output *raw, scene *s) {
-    fem_status status = FEM_OK;
-    int        count = raw->probes ? cJSON_GetArraySize(raw->probes) : 0;
-    size_t     length = reader_enter(reader, "output.probes");
+// Triangles that move with the body.
+static fem_status read_surface(scene_reader *reader, const raw_output *raw, const cJSON *section, scene *s) {
+    fem_status   status = FEM_OK;
+    const cJSON *node = cJSON_GetObjectItemCaseSensitive(section, "surface");
+    char        *path = NULL;
+    size_t       length = reader_enter(reader, "output.surface");
+    if (!s->write_obj) return reader_fail(reader, node, "is not written, expected \"formats\" with \"obj\" among them");
+    FEM_TRY(scene_relative_path(&path, reader, raw->surface));
+    FEM_TRY(reader_prefix(reader, node, fem_surface_read(&s->surface, path)));
+    for (size_t i = 0; i < 3 * (size_t)s->surface.vertex_count; i++)
+        s->surface.vertices[i] *= s->parts[s->object].scale;
+    reader_leave(reader, length);
+done:
+    fem_free(path);
+    return status;
+}
+
+static fem_status read_output(scene_reader *reader, const raw_output *raw, const cJSON *root, scene *s) {
+    fem_status   status = FEM_OK;
+    const cJSON *section = cJSON_GetObjectItemCaseSensitive(root, "output");
+    int          count = raw->probes ? cJSON_GetArraySize(raw->probes) : 0;
+    size_t       length;
     s->frames = raw->frames;
     s->rate = raw->rate;
     s->write_vtu = raw->formats & 1u;
+    s->write_obj = raw->formats & 2u;
+    s->seams = (solver_seams)raw->interfaces;
+    if (raw->surface) FEM_TRY(read_surface(reader, raw, section, s));
+    if (s->tree.domains.count == 0 && cJSON_GetObjectItemCaseSensitive(section, "interfaces")) {
+        reader_enter(reader, "output.interfaces");
+        return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(section, "interfaces"),
+                           "only trees of domains have interfaces, expected an object with \"decompose\"");
+    }
+    length = reader_enter(reader, "output.probes");
     s->sample_steps = raw->sample == 1;
     s->probes = fem_calloc((size_t)count, sizeof *s->probes);
     if (!s->probes) return fem_fail(FEM_NO_MEMORY, "no memory for %d probes", count);
@@ -416,6 +475,7 @@ static fem_status check_whole(scene_reader *reader, const cJSON *root, const sce
     if (s->method == SCENE_STATIC && part->fixed.count == 0 && !moved)
         return reader_fail(reader, node, "the key \"fixed\" is missing: a static scene needs vertices that are held");
     if (s->method != SCENE_REDUCED) return FEM_OK;
+    if (s->tree.domains.count > 0) return FEM_OK; // has been checked, domain by domain
     if (moved)
         return reader_fail(
             reader, node, "a \"move\" has no meaning with \"method\": \"reduced\": the basis holds its supports still");
@@ -466,7 +526,7 @@ static fem_status read_tree(scene_reader *reader, const cJSON *root, scene *s) {
     FEM_TRY(read_parts(reader, raw.parts, material_count, materials, s));
     FEM_TRY(read_objects(reader, raw.objects, s));
     FEM_TRY(read_actions(reader, raw.actions, material_count, materials, s));
-    FEM_TRY(read_output(reader, &raw.output, s));
+    FEM_TRY(read_output(reader, &raw.output, root, s));
     FEM_TRY(check_whole(reader, root, s));
 done:
     fem_free(materials);
@@ -514,12 +574,15 @@ void scene_destroy(scene *s) {
         fem_free(s->actions[i].move.keyframes);
     }
     for (int i = 0; i < s->obstacle_count; i++) fem_free(s->obstacles[i].move.keyframes);
+    domain_tree_destroy(&s->tree.domains);
+    fem_free(s->tree.own);
     fem_free(s->obstacles);
     for (int i = 0; i < s->probe_count; i++) {
         fem_free(s->probes[i].name);
         fem_free(s->probes[i].on.items);
     }
     fem_remarks_destroy(&s->remarks);
+    fem_surface_destroy(&s->surface);
     fem_free(s->parts);
     fem_free(s->actions);
     fem_free(s->probes);

@@ -67,7 +67,7 @@ static fem_status check_load(scene_reader *reader, const cJSON *on, const scene_
     }
     if (held == load->on.count)
         return reader_fail(reader, on, "selects only vertices that are fixed, where a load has no effect");
-    if (load->kind == SCENE_FORCE) return FEM_OK;
+    if (load->kind == SCENE_FORCE || load->kind == SCENE_ACCELERATION) return FEM_OK;
     double  area, unit[3] = {1, 0, 0};
     double *force = fem_calloc(3 * (size_t)part->mesh.vertex_count, sizeof *force);
     if (!force) return fem_fail(FEM_NO_MEMORY, "no memory for a load on %d vertices", part->mesh.vertex_count);
@@ -79,13 +79,12 @@ static fem_status check_load(scene_reader *reader, const cJSON *on, const scene_
     return status;
 }
 
-fem_status scene_read_load(scene_reader *reader, const cJSON *on, scene_action_kind kind, const double force[3],
-                           const double traction[3], double pressure, const scene_part *part, scene_loading *load) {
+fem_status scene_read_load(scene_reader *reader, const cJSON *on, scene_action_kind kind, const double *vector,
+                           const scene_part *part, scene_loading *load) {
     fem_status status = FEM_OK;
     size_t     length = reader_enter(reader, "on");
     load->kind = kind;
-    memcpy(load->vector, kind == SCENE_FORCE ? force : traction, sizeof load->vector);
-    if (kind == SCENE_PRESSURE) load->vector[0] = pressure;
+    memcpy(load->vector, vector, (kind == SCENE_PRESSURE ? 1 : 3) * sizeof *vector);
     FEM_TRY(scene_select(reader, on, &part->mesh, &load->on));
     FEM_TRY(check_load(reader, on, part, load));
     reader_leave(reader, length);
@@ -101,9 +100,11 @@ static fem_status read_material_change(scene_reader *reader, const cJSON *node, 
     const fem_mesh   *mesh = &part->mesh;
     const cJSON      *name = cJSON_GetObjectItemCaseSensitive(node, "material");
     int               index = 0;
-    if (s->method != SCENE_REDUCED || part->forces != SCENE_POLYNOMIAL)
-        return reader_fail(reader, node,
-                           "a material changes at run time only with \"method\": \"reduced\" and polynomial forces");
+    if (s->method != SCENE_REDUCED || part->forces != SCENE_POLYNOMIAL || s->tree.domains.count > 0)
+        return reader_fail(
+            reader, node,
+            "a material changes at run time only with \"method\": \"reduced\" and polynomial forces, in one "
+            "piece; domains change their \"stiffness\"");
     action->region = -1;
     if (raw->region) {
         size_t length = reader_enter(reader, "region");
@@ -132,6 +133,24 @@ done:
     return status;
 }
 
+// Another stiffness of a domain, or of all, at run time.
+static fem_status read_stiffness_change(scene_reader *reader, const cJSON *node, const raw_action *raw, const scene *s,
+                                        scene_action *action) {
+    fem_status status = FEM_OK;
+    if (s->tree.domains.count == 0)
+        return reader_fail(reader, node, "only domains change their stiffness, expected an object with \"decompose\"");
+    action->factor = action->kind == SCENE_STIFFNESS ? raw->stiffness : raw->frequency;
+    action->domain = -1;
+    if (raw->domain) {
+        size_t length = reader_enter(reader, "domain");
+        FEM_TRY(scene_find_domain(reader, cJSON_GetObjectItemCaseSensitive(node, "domain"), raw->domain,
+                                  &s->tree.domains, &action->domain));
+        reader_leave(reader, length);
+    }
+done:
+    return status;
+}
+
 fem_status scene_read_action(scene_reader *reader, const cJSON *node, const scene *s, int material_count,
                              const fem_material *materials, scene_action *action) {
     fem_status        status = FEM_OK;
@@ -142,13 +161,16 @@ fem_status scene_read_action(scene_reader *reader, const cJSON *node, const scen
     action->start = raw.start, action->end = raw.end, action->ramp = raw.ramp;
     if (action->kind == SCENE_MATERIAL)
         return read_material_change(reader, node, &raw, s, material_count, materials, action);
+    if (action->kind == SCENE_STIFFNESS || action->kind == SCENE_FREQUENCY)
+        return read_stiffness_change(reader, node, &raw, s, action);
     if (action->kind == SCENE_MOVE) {
         size_t length = reader_enter(reader, "on");
         FEM_TRY(scene_select(reader, raw.on, &part->mesh, &action->load.on));
         reader_leave(reader, length);
         return read_move(reader, &raw.move, &part->mesh, &action->load.on, s->method != SCENE_STATIC, &action->move);
     }
-    FEM_TRY(scene_read_load(reader, raw.on, action->kind, raw.force, raw.traction, raw.pressure, part, &action->load));
+    const double *vectors[] = {raw.force, raw.traction, &raw.pressure, raw.acceleration};
+    FEM_TRY(scene_read_load(reader, raw.on, action->kind, vectors[action->kind], part, &action->load));
     if (!(raw.end > raw.start)) {
         reader_enter(reader, "end");
         return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(node, "end"),

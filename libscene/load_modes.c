@@ -21,8 +21,8 @@ static fem_status read_sketch(scene_reader *reader, const cJSON *node, const sce
         scene_loading *load = &modes->loads[modes->load_count];
         size_t         inner = reader_enter_index(reader, modes->load_count++);
         FEM_TRY(reader_table(reader, item, &scene_sketch_table, &raw));
-        FEM_TRY(scene_read_load(reader, raw.on, (scene_action_kind)raw.variant, raw.force, raw.traction, raw.pressure,
-                                part, load));
+        const double *vectors[] = {raw.force, raw.traction, &raw.pressure, raw.acceleration};
+        FEM_TRY(scene_read_load(reader, raw.on, (scene_action_kind)raw.variant, vectors[raw.variant], part, load));
         reader_leave(reader, inner);
     }
     reader_leave(reader, length);

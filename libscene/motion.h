@@ -23,4 +23,12 @@ fem_status scene_motion_full(scene_motion **motion, const scene *s, const fem_bo
 fem_status scene_motion_reduced(scene_motion **motion, const scene *s, const fem_body *body,
                                 const fem_progress *progress, char **notes);
 
+// A body cut into domains.
+fem_status scene_motion_tree(scene_motion **motion, const scene *s, const fem_body *body, const fem_progress *progress,
+                             char **notes);
+// The classes of a scene's domains, from its cache where they are there.
+fem_status scene_assemble(solver_assembly **assembly, const scene *s, const fem_progress *progress, char **notes);
+
+void scene_report_assembly(const solver_assembly *assembly, scene_result *result);
+
 #endif

@@ -11,6 +11,7 @@ typedef struct reduced_motion {
     scene_motion    base;
     const scene    *s;
     const fem_mesh *mesh;
+    const fem_body *body;
     scene_class *class;
     solver_inertia  inertia; // of a free body
     solver_reduced *held;    // one of these two
@@ -145,37 +146,22 @@ done:
     return status;
 }
 
-// Obstacles are where they are at the beginning of the step, with the mean velocity over it.
 static fem_status move_obstacles(reduced_motion *m, double from, double to) {
     fem_status status = FEM_OK;
     for (int i = 0; i < m->s->obstacle_count; i++) {
-        const scene_obstacle *o = &m->s->obstacles[i];
-        if (o->move.count == 0) continue;
-        scene_keyframe  a = scene_move_at(&o->move, from), b = scene_move_at(&o->move, to);
-        solver_obstacle moved = o->shape;
-        double          R[9];
-        mat3_exp(R, a.rotation);
-        mat3_mul(moved.axes, R, o->shape.axes);
-        vec3_axpy(moved.position, 1, a.translation);
-        for (int k = 0; k < 3; k++) {
-            moved.velocity[k] = (b.translation[k] - a.translation[k]) / (to - from);
-            moved.angular[k] = (b.rotation[k] - a.rotation[k]) / (to - from); // keyframes turn about one axis
-        }
+        if (m->s->obstacles[i].move.count == 0) continue;
+        solver_obstacle moved = scene_obstacle_at(&m->s->obstacles[i], from, to);
         FEM_TRY(solver_contact_move(m->contact, i, &moved));
     }
 done:
     return status;
 }
 
-static bool is_load(const scene_action *a) {
-    return a->kind == SCENE_FORCE || a->kind == SCENE_TRACTION || a->kind == SCENE_PRESSURE;
-}
-
 static void load_held(reduced_motion *m, double time) {
     int r = m->class->basis.r;
     memcpy(m->load, m->gravity, (size_t)r * sizeof *m->load);
     for (int i = 0; i < m->s->action_count; i++) {
-        double factor = is_load(&m->s->actions[i]) ? scene_load_factor(&m->s->actions[i], time) : 0;
+        double factor = scene_is_load(m->s->actions[i].kind) ? scene_load_factor(&m->s->actions[i], time) : 0;
         if (factor != 0) dense_axpy(r, factor, m->loads + (size_t)i * (size_t)r, m->load);
     }
     solver_reduced_set_load(m->held, m->load);
@@ -188,10 +174,10 @@ static fem_status load_free(reduced_motion *m, double time) {
     solver_free_clear_loads(m->free);
     for (int i = 0; i < m->s->action_count; i++) {
         const scene_action *a = &m->s->actions[i];
-        double              factor = is_load(a) ? scene_load_factor(a, time) : 0;
+        double              factor = scene_is_load(a->kind) ? scene_load_factor(a, time) : 0;
         if (factor == 0) continue;
         memset(m->vertex_force, 0, (size_t)basis->n * sizeof *m->vertex_force);
-        FEM_TRY(scene_load_force(&a->load, m->mesh, m->vertex_force));
+        FEM_TRY(scene_load_force(&a->load, m->body, m->vertex_force));
         for (int k = 0; k < a->load.on.count; k++) {
             size_t v = 3 * (size_t)a->load.on.items[k];
             double force[3] = {factor * m->vertex_force[v], factor * m->vertex_force[v + 1],
@@ -331,6 +317,7 @@ fem_status scene_motion_reduced(scene_motion **motion, const scene *s, const fem
     if (!m) return fem_fail(FEM_NO_MEMORY, "no memory for a run");
     m->s = s;
     m->mesh = &part->mesh;
+    m->body = body;
     m->base = (scene_motion){.step = step, .show = show, .energies = energies, .report = report, .destroy = destroy};
     FEM_TRY(scene_class_create(&m->class, part, body, s->solver.mass, s->cache, progress, notes));
     FEM_TRY(allocate(m));
@@ -349,6 +336,7 @@ fem_status scene_motion_reduced(scene_motion **motion, const scene *s, const fem
     *motion = &m->base;
     m = NULL;
 done:
+    if (m && m->class) fem_fail_prefix(status, "part \"%s\": ", part->name); // the class names its part itself
     if (m) destroy(&m->base);
     return status;
 }

@@ -1,6 +1,8 @@
 // Frames, probes and energies of a run, on disk: see record.h.
 #include "libscene/record.h"
 
+#include "libscene/class.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -19,6 +21,10 @@ struct scene_record {
     size_t       rows, row_width, values_room;
     double      *values; // per row: time, kinetic, strain, load, then 3 per probe
     double       synced, sync_cost, seconds;
+    // with write_obj: the surface at rest, where its vertices are in the mesh, and as it is written
+    fem_surface   skin;
+    fem_embedding embedding;
+    double       *moved;
 };
 
 // mkdir -p
@@ -62,8 +68,17 @@ static char *pvd_path(const scene_record *r) {
 
 static size_t frame_name_size(const scene_record *r) { return strlen(r->s->name) + 24; }
 
-static void frame_name(const scene_record *r, int frame, char *text) {
-    snprintf(text, frame_name_size(r), "%s_%0*d.vtu", r->s->name, FRAME_DIGITS, frame);
+static void frame_name(const scene_record *r, int frame, const char *ending, char *text) {
+    snprintf(text, frame_name_size(r), "%s_%0*d.%s", r->s->name, FRAME_DIGITS, frame, ending);
+}
+
+// FOLDER/NAME_00012.ENDING, allocated
+static fem_status frame_path(const scene_record *r, const char *ending, char **path) {
+    char *name = fem_alloc(frame_name_size(r), 1);
+    if (name) frame_name(r, r->frames, ending, name);
+    *path = name ? join(r->folder, name) : NULL;
+    fem_free(name);
+    return *path ? FEM_OK : fem_fail(FEM_NO_MEMORY, "no memory for the frame %d", r->frames);
 }
 
 void scene_record_destroy(scene_record *record) {
@@ -71,10 +86,52 @@ void scene_record_destroy(scene_record *record) {
     fem_free(record->folder);
     fem_free(record->times);
     fem_free(record->values);
+    fem_free(record->moved);
+    fem_surface_destroy(&record->skin);
+    fem_embedding_destroy(&record->embedding);
     fem_free(record);
 }
 
-fem_status scene_record_create(scene_record **record, const scene *s, const char *folder) {
+// The surface that is written: the scene's own, or the skin of the mesh.
+static fem_status embed_surface(scene_record *r, char **notes) {
+    fem_status         status = FEM_OK;
+    const fem_mesh    *mesh = &r->s->parts[r->s->object].mesh;
+    const fem_surface *surface = &r->s->surface;
+    if (surface->vertex_count == 0) {
+        FEM_TRY(fem_surface_of_mesh(&r->skin, mesh));
+        surface = &r->skin;
+    }
+    FEM_TRY(fem_embed_points(&r->embedding, mesh, surface->vertex_count, surface->vertices));
+    r->moved = fem_alloc(3 * (size_t)surface->vertex_count, sizeof *r->moved);
+    if (!r->moved) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for a surface of %d vertices", surface->vertex_count);
+        goto done;
+    }
+    if (surface != &r->skin && r->embedding.outside > 0) {
+        char text[200];
+        snprintf(text, sizeof text, "%d of the %d vertices of output.surface lie outside the mesh and follow it from there",
+                 r->embedding.outside, surface->vertex_count);
+        FEM_TRY(scene_add_note(notes, text));
+    }
+done:
+    return status;
+}
+
+static fem_status write_surface(const scene_record *r, const double *u) {
+    fem_status  status = FEM_OK;
+    fem_surface shown = r->skin.vertex_count > 0 ? r->skin : r->s->surface;
+    char       *path = NULL;
+    fem_embedding_apply(&r->embedding, u, r->moved);
+    for (size_t i = 0; i < 3 * (size_t)shown.vertex_count; i++) r->moved[i] += shown.vertices[i];
+    shown.vertices = r->moved;
+    FEM_TRY(frame_path(r, "obj", &path));
+    FEM_TRY(fem_surface_write(&shown, path));
+done:
+    fem_free(path);
+    return status;
+}
+
+fem_status scene_record_create(scene_record **record, const scene *s, const char *folder, char **notes) {
     fem_status    status = FEM_OK;
     char         *pvd = NULL;
     scene_record *r = fem_calloc(1, sizeof *r);
@@ -88,6 +145,7 @@ fem_status scene_record_create(scene_record **record, const scene *s, const char
         status = fem_fail(FEM_NO_MEMORY, "no memory for the results");
         goto done;
     }
+    if (s->write_obj) FEM_TRY(embed_surface(r, notes));
     FEM_TRY(make_folder(folder));
     if (unlink(pvd) != 0 && errno != ENOENT) {
         status = fem_fail(FEM_IO, "%s: cannot replace it: %s", pvd, strerror(errno));
@@ -106,21 +164,15 @@ fem_status scene_record_frame(scene_record *r, double time, const double *u, con
     double     begun = fem_seconds();
     fem_field  fields[] = {{.name = "displacement", .components = 3, .values = u},
                            {.name = "velocity", .components = 3, .values = v}};
-    char      *name = NULL, *path = NULL;
+    char      *path = NULL;
     FEM_TRY(fem_grow((void **)&r->times, &r->times_room, (size_t)r->frames + 1, sizeof *r->times));
     if (r->s->write_vtu) {
-        name = fem_alloc(frame_name_size(r), 1);
-        if (name) frame_name(r, r->frames, name);
-        path = name ? join(r->folder, name) : NULL;
-        if (!path) {
-            status = fem_fail(FEM_NO_MEMORY, "no memory for the frame %d", r->frames);
-            goto done;
-        }
+        FEM_TRY(frame_path(r, "vtu", &path));
         FEM_TRY(fem_mesh_write_vtu(&r->s->parts[r->s->object].mesh, path, u, 2, fields));
     }
+    if (r->s->write_obj) FEM_TRY(write_surface(r, u));
     r->times[r->frames++] = time;
 done:
-    fem_free(name);
     fem_free(path);
     r->seconds += fem_seconds() - begun;
     return status;
@@ -196,7 +248,7 @@ static fem_status write_collection(const scene_record *r) {
         goto done;
     }
     for (int i = 0; i < r->frames; i++) {
-        frame_name(r, i, text + (size_t)i * size);
+        frame_name(r, i, "vtu", text + (size_t)i * size);
         names[i] = text + (size_t)i * size;
     }
     FEM_TRY(scene_pvd_write(path, r->frames, r->times, names));
@@ -207,13 +259,14 @@ done:
     return status;
 }
 
-// The number in NAME_00012.vtu, or -1 when the file is not one of this scene's frames.
+// The number in NAME_00012.vtu or .obj, or -1 when the file is not one of this scene's frames.
 static int frame_number(const scene_record *r, const char *file) {
     size_t length = strlen(r->s->name), digits;
     if (strncmp(file, r->s->name, length) != 0 || file[length] != '_') return -1;
     file += length + 1;
     digits = strspn(file, "0123456789");
-    if (digits < FRAME_DIGITS || digits > 8 || strcmp(file + digits, ".vtu") != 0) return -1;
+    if (digits < FRAME_DIGITS || digits > 8) return -1;
+    if (strcmp(file + digits, ".vtu") != 0 && strcmp(file + digits, ".obj") != 0) return -1;
     int number = 0;
     for (size_t i = 0; i < digits; i++) number = 10 * number + (file[i] - '0');
     return number;
@@ -234,7 +287,7 @@ fem_status scene_record_sync(scene_record *r, bool last) {
     if (r->s->write_vtu) FEM_TRY(write_collection(r));
     if (r->s->probe_count > 0) FEM_TRY(write_probes(r));
     FEM_TRY(write_energies(r));
-    if (last && r->s->write_vtu) remove_stale_frames(r);
+    if (last && (r->s->write_vtu || r->s->write_obj)) remove_stale_frames(r);
     r->synced = fem_seconds();
     r->sync_cost = r->synced - begun;
 done:

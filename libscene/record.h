@@ -7,8 +7,8 @@
 
 typedef struct scene_record scene_record;
 
-// Makes the folder and removes the .pvd of an earlier run.
-fem_status scene_record_create(scene_record **record, const scene *s, const char *folder);
+// Makes the folder and removes the .pvd of an earlier run. What the user should know is added to *notes (class.h).
+fem_status scene_record_create(scene_record **record, const scene *s, const char *folder, char **notes);
 // Writes the state as the next frame.
 fem_status scene_record_frame(scene_record *record, double time, const double *u, const double *v);
 // Adds a row to the CSV files.

@@ -78,10 +78,11 @@ static const char *region_of_vertex(const fem_mesh *mesh, int vertex) {
     return "none";
 }
 
-// The solver's own message says where; the scene and the step stand in front.
+// The solver's own message says where; the scene, the part and the step stand in front.
 static fem_status fail_in_step(const simulation *sim, fem_status status) {
-    if (sim->s->method == SCENE_STATIC) return fem_fail_prefix(status, "%s: ", sim->s->path);
-    return fem_fail_prefix(status, "%s: step %d: ", sim->s->path, sim->steps + 1);
+    const char *part = sim->s->parts[sim->s->object].name;
+    if (sim->s->method == SCENE_STATIC) return fem_fail_prefix(status, "%s: part \"%s\": ", sim->s->path, part);
+    return fem_fail_prefix(status, "%s: part \"%s\": step %d: ", sim->s->path, part, sim->steps + 1);
 }
 
 // A state that no frame should show: not finite, or flung a million times the body's size away.
@@ -94,10 +95,11 @@ static fem_status check_state(const simulation *sim) {
         int vertex = worst_vertex(sim, state->u);
         return fem_fail(
             FEM_UNSTABLE,
-            "%s: at t = %.6g s (step %d) the motion is unstable, most at vertex %d in the region \"%s\"; a smaller "
-            "solver.step, more solver.damping.stiffness or \"integrator\": \"backward-euler\" would help",
-            sim->s->path, state->time, sim->steps + 1, vertex + sim->mesh->file_base,
-            region_of_vertex(sim->mesh, vertex));
+            "%s: part \"%s\": at t = %.6g s (step %d) the motion is unstable, most at vertex %d in the region \"%s\"; "
+            "a "
+            "smaller solver.step, more solver.damping.stiffness or \"integrator\": \"backward-euler\" would help",
+            sim->s->path, sim->s->parts[sim->s->object].name, state->time, sim->steps + 1,
+            vertex + sim->mesh->file_base, region_of_vertex(sim->mesh, vertex));
     }
     return FEM_OK;
 }
@@ -201,11 +203,13 @@ fem_status scene_run(const scene *s, const char *folder, int frames, const fem_p
     if (result) *result = (scene_result){0};
     FEM_TRY(fem_progress_report(progress, "preparing", 0));
     FEM_TRY(make_body(&sim));
-    if (s->method == SCENE_REDUCED)
+    if (s->tree.domains.count > 0)
+        FEM_TRY(scene_motion_tree(&sim.motion, s, sim.body, progress, &sim.notes));
+    else if (s->method == SCENE_REDUCED)
         FEM_TRY(scene_motion_reduced(&sim.motion, s, sim.body, progress, &sim.notes));
     else
         FEM_TRY(scene_motion_full(&sim.motion, s, sim.body, sim.fixed));
-    FEM_TRY(scene_record_create(&sim.record, s, folder));
+    FEM_TRY(scene_record_create(&sim.record, s, folder, &sim.notes));
     prepared = fem_seconds();
     FEM_TRY(s->method == SCENE_STATIC ? run_static(&sim) : run_dynamic(&sim, frames > 0 ? frames : s->frames));
 done:
@@ -218,23 +222,31 @@ fem_status scene_precompute(const scene *s, const fem_progress *progress, scene_
     fem_status status = FEM_OK;
     simulation sim = {.s = s, .progress = progress};
     scene_class *class = NULL;
-    double begun = fem_seconds();
+    solver_assembly *assembly = NULL;
+    double           begun = fem_seconds();
     *result = (scene_result){0};
     if (s->method != SCENE_REDUCED || !s->cache)
         return fem_fail(FEM_BAD_INPUT, "%s: there is nothing to precompute: %s", s->path,
                         s->cache ? "its solver.method is not \"reduced\"" : "there is no cache to keep it in");
-    FEM_TRY(make_body(&sim));
-    FEM_TRY(scene_class_create(&class, &s->parts[s->object], sim.body, s->solver.mass, s->cache, progress, &sim.notes));
-    result->modes = class->basis.r;
-    result->cached = class->cached;
-    result->seconds_modes = class->seconds_modes;
-    result->seconds_forces = class->seconds_forces;
-    result->training = class->training;
+    if (s->tree.domains.count > 0) {
+        FEM_TRY(scene_assemble(&assembly, s, progress, &sim.notes));
+        scene_report_assembly(assembly, result);
+    } else {
+        FEM_TRY(make_body(&sim));
+        FEM_TRY(
+            scene_class_create(&class, &s->parts[s->object], sim.body, s->solver.mass, s->cache, progress, &sim.notes));
+        result->modes = class->basis.r;
+        result->cached = class->cached;
+        result->seconds_modes = class->seconds_modes;
+        result->seconds_forces = class->seconds_forces;
+        result->training = class->training;
+    }
     result->seconds = fem_seconds() - begun;
     result->notes = sim.notes;
     sim.notes = NULL;
 done:
     scene_class_destroy(class);
+    solver_assembly_destroy(assembly);
     simulation_destroy(&sim);
     return status;
 }

@@ -4,6 +4,10 @@
 #ifndef LIMBER_SCENE_H
 #define LIMBER_SCENE_H
 
+#include "libscene/animation.h"
+#include "libscene/model.h"
+#include "libscene/render.h"
+#include "libscene/skeleton.h"
 #include "libsolver/solver.h"
 
 // ---- what a scene holds --------------------------------------------------------------------------------------------
@@ -25,15 +29,18 @@ typedef enum scene_action_kind {
     SCENE_FORCE,
     SCENE_TRACTION,
     SCENE_PRESSURE,
+    SCENE_ACCELERATION,
     SCENE_MOVE,
-    SCENE_MATERIAL
+    SCENE_MATERIAL,
+    SCENE_STIFFNESS,
+    SCENE_FREQUENCY
 } scene_action_kind;
 
 // A load on a selection, in full.
 typedef struct scene_loading {
-    scene_action_kind kind; // force, traction or pressure
+    scene_action_kind kind; // force, traction, pressure or acceleration
     scene_vertices    on;
-    double            vector[3]; // force: N in all; traction: Pa; pressure: Pa in vector[0]
+    double            vector[3]; // force: N in all; traction: Pa; pressure: Pa in vector[0]; acceleration: m/s^2
 } scene_loading;
 
 // How the basis of a reduced part is made.
@@ -49,6 +56,7 @@ typedef struct scene_part {
     char                     *name;
     fem_mesh                  mesh; // in metres, with the scene's materials
     int                       quadrature;
+    double                    scale; // metres per unit of the mesh file
     scene_vertices            fixed; // may be empty
     scene_modes               modes;
     scene_forces_kind         forces;
@@ -76,6 +84,8 @@ typedef struct scene_action {
     scene_move        move;
     fem_material      material; // SCENE_MATERIAL
     int               region;   // SCENE_MATERIAL: of the mesh, -1 = all
+    int               domain;   // SCENE_STIFFNESS, SCENE_FREQUENCY: of the tree, -1 = all
+    double            factor;   // likewise
 } scene_action;
 
 typedef struct scene_obstacle {
@@ -87,6 +97,14 @@ typedef struct scene_probe {
     char          *name;
     scene_vertices on;
 } scene_probe;
+
+// A body cut into a tree of domains.
+typedef struct scene_tree {
+    domain_tree             domains; // count 0: the body is not cut
+    solver_assembly_options assembly;
+    solver_domain_options  *own;     // per domain; assembly.domains points to it
+    solver_tree_options     options; // time_step already divides a frame
+} scene_tree;
 
 typedef enum scene_method { SCENE_STATIC, SCENE_FULL, SCENE_REDUCED } scene_method;
 const char *scene_method_name(scene_method method); // "static", "full", "reduced"
@@ -109,10 +127,13 @@ typedef struct scene {
     scene_method           method;
     solver_options         solver;          // static, full; time_step already divides a frame
     solver_reduced_options reduced;         // reduced, likewise
+    scene_tree             tree;            // reduced, likewise
     int                    steps_per_frame; // dynamics
     int                    frames;          // dynamics: the first is the state at time 0
     double                 rate;            // frames per second of simulated time
-    bool                   write_vtu;
+    bool                   write_vtu, write_obj;
+    fem_surface            surface;      // embedded in the body and written as .obj; empty: the skin of the mesh
+    solver_seams           seams;        // of a tree, as it is shown
     bool                   sample_steps; // CSV rows for every step, not only for every frame
     int                    probe_count;
     scene_probe           *probes;
@@ -165,6 +186,8 @@ typedef struct scene_result {
     solver_energies energies;
     solver_report   solver; // static, full; reduced: iterations and residual
     // reduced
+    int                      domains, cached_domains; // of a tree
+    solver_tree_report       tree;
     int                      modes;
     bool                     cached;                        // the class was read from the cache
     double                   seconds_modes, seconds_forces; // to make the class
@@ -177,7 +200,7 @@ typedef struct scene_result {
 } scene_result;
 void scene_result_destroy(scene_result *result);
 
-// Runs a scene and writes FOLDER/NAME.pvd with its frames NAME_00000.vtu ..., FOLDER/probes.csv and
+// Runs a scene and writes FOLDER/NAME.pvd with its frames NAME_00000.vtu ..., NAME_00000.obj ..., FOLDER/probes.csv and
 // FOLDER/energies.csv. frames = 0 means the scene's own number. However the run ends, the files on disk are complete,
 // the .pvd lists exactly the frames of this run, and `result` (may be NULL) describes what was done; the caller
 // destroys it.
@@ -187,6 +210,20 @@ fem_status scene_run(const scene *s, const char *folder, int frames, const fem_p
 // Makes the class of the part that is simulated, as a run would, so that the run finds it in the cache. FEM_BAD_INPUT
 // for scenes that are not reduced or have no cache. The result has modes, cached, seconds and notes.
 fem_status scene_precompute(const scene *s, const fem_progress *progress, scene_result *result);
+
+// Small vibrations of a scene's body about rest: of the full mesh, of its modes, or of its coupled domains with their
+// springs. The arrays have `count` entries; the caller destroys.
+typedef struct scene_frequencies {
+    int     vertices, elements, free_dofs, dofs, domains; // dofs: of the model; domains 0: not cut
+    int     count;
+    double  mass;
+    double *eigenvalues; // (rad/s)^2, ascending, rigid motions left out
+    double *residuals;   // |K x - w^2 M x| / |K x| in the full mesh (of domains: each vertex with its owner)
+    double  seconds_prepare, seconds_solve;
+    char   *notes;
+} scene_frequencies;
+fem_status scene_find_frequencies(const scene *s, int count, const fem_progress *progress, scene_frequencies *found);
+void       scene_frequencies_destroy(scene_frequencies *found); // leaves it empty
 
 // A ParaView collection: `count` files (names relative to the .pvd) and their times.
 fem_status scene_pvd_write(const char *path, int count, const double *times, const char *const *files);

@@ -65,6 +65,16 @@ void                          solver_contact_destroy(solver_contact *contact);
 fem_status solver_contact_add(solver_contact *contact, const solver_obstacle *obstacle, int *number);
 fem_status solver_contact_move(solver_contact *contact, int number, const solver_obstacle *obstacle);
 
+// The contact of one domain of a tree as a load: force and moment about the frame's origin in the axes of the domain
+// (6), then r modal forces, for the state that it will have after `ahead` seconds if nothing acts on it. The springs
+// are damped by stiffness x lag besides, which keeps an explicit treatment from bouncing. Returns the contacts.
+typedef struct solver_frame_motion solver_frame_motion;
+int solver_contact_load_domain(solver_contact *contact, const solver_frame_motion *frame, const double *q,
+                               const double *dq, double ahead, double lag, double *work, double *load);
+// The square of the frequency with which the body would bounce on its springs, all of the surface in contact. M: r x r.
+double solver_contact_rate(const solver_contact *contact, const double *M, double mass); // mass 0: held
+#define SOLVER_CONTACT_WORK(r) (2 * (size_t)(r) + 8)
+
 // What the body exerts on an obstacle, world axes: action and reaction.
 typedef struct solver_contact_load {
     int    contacts;

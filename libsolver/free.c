@@ -233,7 +233,7 @@ fem_status solver_free_set_contact(solver_free *solver, solver_contact *contact)
     if (rate > 1 && solver->options.integrator == SOLVER_NEWMARK)
         return fem_fail(FEM_BAD_INPUT,
                         "solver: Newmark's rule would gain energy from contact this stiff (step x contact frequency is "
-                        "%.2g, expected < 1); use the midpoint rule, backward Euler or a smaller solver.time_step",
+                        "%.2g, expected < 1); use the midpoint rule, backward Euler or a smaller time step",
                         sqrt(rate));
     solver->contact_stiff = rate > 1;
     solver->contact = contact;

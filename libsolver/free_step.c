@@ -431,7 +431,7 @@ static fem_status check_energy(solver_free *solver, const free_stage *st, const 
     if (!solver_all_finite(r, solver->q) || !solver_all_finite(3, end->p) || !solver_all_finite(9, end->Q))
         kinetic = NAN;
     if (kinetic <= SOLVER_ENERGY_EXCESS * *budget) return FEM_OK;
-    const char *advice = solver->options.newton_iterations < 3 ? ", or solver.newton_iterations of 3" : "";
+    const char *advice = solver->options.newton_iterations < 3 ? ", or three Newton iterations" : "";
     return solver_fail_diverged(end->time, r, &solver->options, kinetic, *budget, advice);
 }
 

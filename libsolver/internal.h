@@ -91,6 +91,10 @@ typedef struct solver_balance {
 
 // Solves the balance for solver->u, starting there; its fixed entries move to `target` (n).
 fem_status solver_newton(solver_full *solver, const solver_balance *balance, const double *target);
+// The same from `from` (n), first boldly; the bold answer is kept if no tangent was indefinite and no element is turned
+// inside out, otherwise the line search takes over.
+fem_status solver_newton_boldly(solver_full *solver, solver_balance *balance, const double *from, const double *target);
+bool       solver_may_retry(const solver_full *solver, fem_status status); // by another way or a shorter one
 
 // Fails with a message that says where: time, vertex, region, an inverted element if there is one, and what would do.
 fem_status solver_fail_at(const solver_full *solver, fem_status status, const solver_balance *balance, int vertex,

@@ -51,12 +51,12 @@ fem_status solver_fail_at(const solver_full *solver, fem_status status, const so
         snprintf(inverted, sizeof inverted, ", element %d is turned inside out", element + mesh->file_base);
     if (!balance->dynamic)
         return fem_fail(status,
-                        "%s: %s at vertex %d (region \"%s\")%s; try more solver.load_steps, a smaller load, or a "
+                        "%s: %s at vertex %d (region \"%s\")%s; try more load steps, a smaller load, or a "
                         "neo-Hookean material, which resists inversion",
                         when, what, vertex + mesh->file_base, region_of_vertex(mesh, vertex), inverted);
     snprintf(when, sizeof when, "t = %g s", balance->time);
     return fem_fail(status,
-                    "%s: %s at vertex %d (region \"%s\")%s; try a smaller solver.time_step (now %g s), more damping, "
+                    "%s: %s at vertex %d (region \"%s\")%s; try a smaller time step (now %g s), more damping, "
                     "smaller loads or slower supports, or a neo-Hookean material, which resists inversion",
                     when, what, vertex + mesh->file_base, region_of_vertex(mesh, vertex), inverted,
                     solver->options.time_step);
@@ -326,4 +326,26 @@ fem_status solver_newton(solver_full *solver, const solver_balance *balance, con
         if (status != FEM_OK)
             return fail_slowly(solver, balance, &point, "no fraction of Newton's step lowers the residual");
     }
+}
+
+// A shorter step or another way to it helps Newton, not conjugate gradients.
+bool solver_may_retry(const solver_full *solver, fem_status status) {
+    return !solver->system.gave_up &&
+           (status == FEM_NO_CONVERGENCE || status == FEM_INDEFINITE || status == FEM_UNSTABLE);
+}
+
+// A slender beam that bends stretches at first: its potential rises a thousandfold, and falls again in the next
+// iterations; descent takes three times as many.
+fem_status solver_newton_boldly(solver_full *solver, solver_balance *balance, const double *from,
+                                const double *target) {
+    int element;
+    for (int cautious = solver->options.line_search == 0; cautious < 2; cautious++) {
+        balance->bold = !cautious;
+        solver_copy(solver->n, from, solver->u);
+        fem_status status = solver_newton(solver, balance, target);
+        bool       inverted = status == FEM_OK && !cautious && !solver->linear &&
+                        fem_body_min_jacobian(solver->body, solver->u, &element) <= 0;
+        if (cautious || (!inverted && !solver_may_retry(solver, status))) return status;
+    }
+    return FEM_OK;
 }

@@ -75,7 +75,7 @@ static fem_status find_stable_step(const solver_reduced *solver, const double *M
     *step = omega2[r - 1] > 0 ? 2 / sqrt(omega2[r - 1]) : INFINITY;
     if (solver->options.time_step > *step)
         status = fem_fail(FEM_BAD_INPUT,
-                          "solver.time_step is %g, expected < %g: central differences are stable up to 2 / omega, and "
+                          "the time step is %g s, expected < %g: central differences are stable up to 2 / omega, and "
                           "omega of the highest of %d modes is %g 1/s; use fewer modes or Newmark",
                           solver->options.time_step, *step, r, 2 / *step);
 done:

@@ -81,6 +81,23 @@ fem_status         solver_reduced_step(solver_reduced *solver);
 void               solver_reduced_energies(const solver_reduced *solver, solver_energies *energies);
 solver_step_report solver_reduced_report(const solver_reduced *solver);
 
+// A body whose basis was changed while it moves (stitched, cut open, stiffened): the solver is replaced by one with the
+// new forces and the state of the old one, carried over by projection in the mass inner product, q' = U'^T M U q and
+// dq' likewise, which is the nearest motion that the new basis has. Time and options stay; loads and contact, which are
+// rows of the old basis, are to be given anew. Both bases are mass-orthonormal. A failed call leaves the solver as it
+// was.
+typedef struct solver_rebase_report {
+    double lost_place, lost_velocity; // part of |U q| and |U dq| (mass norm) that the new basis does not have
+    double energy_before;             // J: kinetic + strain, with the old basis and forces
+    double energy_after;              // with the new ones
+    double springs;                   // J of these in new springs, for the shape as it is now; see rebase
+    double unexplained;               // energy_after - springs - energy_before
+} solver_rebase_report;
+// `springs` (r x r of the new basis, or NULL) is the stiffness of springs that were added.
+fem_status solver_reduced_rebase(solver_reduced **solver, const modes_basis *from, const modes_basis *to,
+                                 const fem_sparse *M, const cubature_forces *forces, const double *springs,
+                                 solver_rebase_report *report);
+
 // load += U^T f for forces at vertices, 3 each: the cost goes with their number.
 void solver_project_forces(const modes_basis *basis, int count, const int *vertices, const double *forces,
                            double *load);

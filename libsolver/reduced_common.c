@@ -149,7 +149,7 @@ fem_status solver_factorise_shifted(int r, double *H, const double *M, double *k
 
 fem_status solver_fail_diverged(double time, int r, const solver_reduced_options *options, double kinetic,
                                 double budget, const char *advice) {
-    const char *common = "a smaller solver.time_step, more damping or smaller loads";
+    const char *common = "a smaller time step, more damping or smaller loads";
     if (!isfinite(kinetic))
         return fem_fail(FEM_UNSTABLE,
                         "t = %g s: the motion of the reduced body (r = %d, step %g s) is no longer finite; try %s%s",

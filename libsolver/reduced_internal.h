@@ -43,8 +43,6 @@ void solver_contact_settle(solver_contact *contact, const double *rigid, const d
 double solver_contact_pull(const solver_contact *contact);
 // What one unit of rounding in the places of the samples makes of the generalised force of the modes.
 double solver_contact_noise(const solver_contact *contact);
-// The square of the frequency with which the body would bounce on its springs, all of the surface in contact. M: r x r.
-double solver_contact_rate(const solver_contact *contact, const double *M, double mass); // mass 0: held
 double solver_contact_power(const solver_contact *contact); // W that the moving obstacles put into the body
 
 // ---- what held and free bodies share (reduced_common.c) ----------------------------------------------------------

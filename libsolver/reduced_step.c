@@ -215,10 +215,10 @@ static fem_status newton_step(solver_reduced *solver, const solver_coefficients 
     return status;
 }
 
-// Moves solver->q by the largest of 1, 1/2, 1/4 .. of the step that lowers the residual or the potential.
-static fem_status line_search(solver_reduced *solver, const solver_coefficients *c, reduced_point *point) {
+// Moves solver->q by the largest of 1, 1/2, 1/4 .. of the step that lowers the residual or the potential; boldly: by 1.
+static fem_status line_search(solver_reduced *solver, const solver_coefficients *c, bool bold, reduced_point *point) {
     double scale = 1, slope = dense_dot(solver->r, solver->residual, solver->step);
-    bool   judged = has_potential(solver), always = solver->options.line_search == 0;
+    bool   judged = has_potential(solver), always = bold || solver->options.line_search == 0;
     for (int halving = 0; halving <= solver->options.line_search; halving++, scale /= 2) {
         if (halving > 0) solver->report.line_search_steps++;
         for (int i = 0; i < solver->r; i++) solver->trial[i] = solver->q[i] + scale * solver->step[i];
@@ -249,8 +249,7 @@ static fem_status fail_newton(const solver_reduced *solver, fem_status status, c
     return fem_fail(
         status,
         "t = %g s: %s, the residual of the reduced body (r = %d) is %.1e of the largest force; try a smaller "
-        "solver.time_step (now %g s), more solver.newton_iterations (now %d) or a solver.newton_tolerance "
-        "above %g",
+        "time step (now %g s), more Newton iterations (now %d) or a Newton tolerance above %g",
         solver->state.time + solver->options.time_step, why, solver->r, solver->report.residual,
         solver->options.time_step, solver->options.newton_iterations, solver->options.newton_tolerance);
 }
@@ -269,7 +268,7 @@ static bool converged(const solver_reduced *solver, const solver_coefficients *c
     return point->norm <= enough;
 }
 
-static fem_status newton(solver_reduced *solver, const solver_coefficients *c) {
+static fem_status newton(solver_reduced *solver, const solver_coefficients *c, bool bold) {
     fem_status    status = FEM_OK;
     reduced_point point = evaluate(solver, c, solver->q, false);
     for (int iteration = 0;; iteration++) {
@@ -283,9 +282,19 @@ static fem_status newton(solver_reduced *solver, const solver_coefficients *c) {
         if (solver->contact)
             contact_step(solver, c, &point);
         else
-            status = line_search(solver, c, &point);
+            status = line_search(solver, c, bold, &point);
         if (status != FEM_OK) return fail_newton(solver, status, "Newton's iteration found nothing better");
     }
+}
+
+// Without a potential a line search sees only |residual|, which has to grow at first when a slender body bends: whole
+// steps are tried before it. [Compare solver_newton_boldly.]
+static fem_status newton_from_start(solver_reduced *solver, const solver_coefficients *c) {
+    fem_status status = FEM_NO_CONVERGENCE;
+    if (!has_potential(solver)) status = newton(solver, c, true);
+    if (status == FEM_OK || solver->contact) return status;
+    solver_copy(solver->r, solver->state.q, solver->q);
+    return newton(solver, c, false);
 }
 
 // One iteration, from q_n or, with local stiffness damping, from q + h dq + h^2/2 ddq.
@@ -308,7 +317,7 @@ static fem_status implicit_step(solver_reduced *solver, const double *ddq_n) {
     solver_coefficients c = solver_step_coefficients(o->integrator, o->time_step, o->newmark_beta, o->newmark_gamma);
     start_balance(solver, &c, ddq_n);
     solver_copy(solver->r, solver->state.q, solver->q);
-    fem_status status = o->newton_iterations > 1 ? newton(solver, &c) : semi_implicit(solver, &c, ddq_n);
+    fem_status status = o->newton_iterations > 1 ? newton_from_start(solver, &c) : semi_implicit(solver, &c, ddq_n);
     if (status != FEM_OK) return status;
     for (int i = 0; i < solver->r; i++) {
         double d = solver->q[i] - solver->state.q[i];
@@ -395,7 +404,7 @@ static fem_status check_energy(solver_reduced *solver, double *budget) {
             "; central differences are stable up to %.3g s at rest and less where the body stiffens, or use Newmark",
             solver->report.stable_step);
     else if (solver->options.newton_iterations == 1)
-        snprintf(advice, sizeof advice, ", or solver.newton_iterations above 1");
+        snprintf(advice, sizeof advice, ", or more than one Newton iteration");
     return solver_fail_diverged(solver->state.time + solver->options.time_step, r, &solver->options, kinetic, *budget,
                                 advice);
 }

@@ -106,5 +106,8 @@ fem_status solver_add_surface_load(const fem_mesh *mesh, int count, const int *v
 #include "libsolver/reduced.h"
 #include "libsolver/sketch.h"
 #include "libsolver/tree.h"
+#include "libsolver/class.h"
+#include "libsolver/assembly.h"
+#include "libsolver/wind.h"
 
 #endif

@@ -3,11 +3,8 @@
 // At fraction s of the path the load is (1 - s) f(u_0) + s load and the supports stand at u_0 + s (prescribed - u_0),
 // so the state u_0 that the solution starts from balances s = 0 exactly, whatever it is.
 //
-// A load step is first tried boldly: full Newton steps, no line search. A slender beam that bends stretches at first:
-// its potential rises a thousandfold, and falls again in the next iterations; descent takes three times as many. The
-// bold answer is kept if it comes within SOLVER_BOLD_ITERATIONS, no tangent was indefinite and no element is turned
-// inside out. Otherwise the line search takes over, and if that fails too the load step is halved, to be doubled again
-// after a success.
+// A load step is first tried boldly, then with the line search (solver_newton_boldly), and if that fails too the load
+// step is halved, to be doubled again after a success.
 #include "libsolver/internal.h"
 
 // The load (into solver->external) and the place of the supports (into `target`) at a fraction of the path.
@@ -20,26 +17,12 @@ static void place_on_path(solver_full *solver, double fraction, double *target) 
     }
 }
 
-// A shorter load step helps Newton, not conjugate gradients.
-static bool may_be_halved(const solver_full *solver, fem_status status) {
-    return !solver->system.gave_up &&
-           (status == FEM_NO_CONVERGENCE || status == FEM_INDEFINITE || status == FEM_UNSTABLE);
-}
-
-// One load step from `reached` (n), first boldly, then with the line search. solver->u gets the solution.
+// One load step from `reached` (n). solver->u gets the solution.
 static fem_status load_step(solver_full *solver, double fraction, const double *reached) {
-    double *target = solver->rate; // statics has no use for the vectors of the dynamics
-    int     element;
+    double        *target = solver->rate; // statics has no use for the vectors of the dynamics
+    solver_balance balance = {.dynamic = false};
     place_on_path(solver, fraction, target);
-    for (int cautious = solver->options.line_search == 0; cautious < 2; cautious++) {
-        solver_balance balance = {.bold = !cautious};
-        solver_copy(solver->n, reached, solver->u);
-        fem_status status = solver_newton(solver, &balance, target);
-        bool       inverted = status == FEM_OK && !cautious && !solver->linear &&
-                        fem_body_min_jacobian(solver->body, solver->u, &element) <= 0;
-        if (cautious || (!inverted && !may_be_halved(solver, status))) return status;
-    }
-    return FEM_OK;
+    return solver_newton_boldly(solver, &balance, reached, target);
 }
 
 fem_status solver_full_static(solver_full *solver, const fem_progress *progress) {
@@ -72,7 +55,7 @@ fem_status solver_full_static(solver_full *solver, const fem_progress *progress)
             length = fmin(longest, 2 * length);
             if (halvings > 0) halvings--;
             solver->report.load_steps++;
-        } else if (may_be_halved(solver, status) && halvings < o->load_halvings) {
+        } else if (solver_may_retry(solver, status) && halvings < o->load_halvings) {
             halvings++;
             length /= 2;
             solver->report.load_halvings++;

@@ -84,7 +84,10 @@ fem_status solver_full_step(solver_full *solver) {
     start_balance(solver, &c, a_n);
     solver_copy(solver->n, solver->load, solver->external);
     solver_copy(solver->n, s->u, solver->u);
-    FEM_TRY(solver_newton(solver, &balance, solver->prescribed));
+    if (o->damping_stiffness > 0 && o->damping_local) // no potential that a line search could lower
+        FEM_TRY(solver_newton_boldly(solver, &balance, s->u, solver->prescribed));
+    else
+        FEM_TRY(solver_newton(solver, &balance, solver->prescribed));
     int lost = vertex_far_away(solver);
     if (lost >= 0) {
         status = solver_fail_at(solver, FEM_UNSTABLE, &balance, lost, "the body flew apart");

@@ -12,6 +12,7 @@
 
 #include "libcubature/cubature.h"
 #include "libdomain/domain.h"
+#include "libsolver/contact.h" // solver_frame_motion is declared there
 #include "libsolver/inertia.h"
 
 typedef struct solver_tree_class {
@@ -75,11 +76,11 @@ const double *solver_tree_dq(const solver_tree *tree, int instance);
 fem_status solver_tree_set_state(solver_tree *tree, int instance, const double *q, const double *dq);
 
 // Motion of a root's frame: p, v, a in world axes; w (dQ = Q [w]) and al = dw/dt in the axes of the frame.
-typedef struct solver_frame_motion {
+struct solver_frame_motion {
     double p[3], Q[9];
     double v[3], w[3];
     double a[3], al[3];
-} solver_frame_motion;
+};
 // A fixed root stands still at p, Q; a free one starts with p, Q, v, w.
 fem_status solver_tree_set_root(solver_tree *tree, int instance, const solver_frame_motion *motion);
 // Where a driven root is at a time. Called in the middle and at the end of every step.
@@ -146,7 +147,10 @@ void solver_tree_get_energies(solver_tree *tree, solver_tree_energies *energies)
 // The `count` lowest angular frequencies (rad/s, ascending) of small motions around rest (q = 0), without loads; rigid
 // motions of free roots are left out. With L1 and L2 the coupling goes one way, so they are those of the domains one by
 // one. `shapes` (dofs x count, instance after instance in the caller's order, q^T K q = 1) may be NULL; with L1 and L2
-// it must be. Springs are left out like loads.
+// it must be. Springs count with their stiffness.
 fem_status solver_tree_frequencies(solver_tree *tree, int count, double *omega, double *shapes);
+// |M^-1 K x - omega^2 x| / |omega^2 x| of each of these shapes: what the search for them has left.
+fem_status solver_tree_residuals(solver_tree *tree, int count, const double *omega, const double *shapes,
+                                 double *residuals);
 
 #endif

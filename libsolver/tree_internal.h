@@ -223,7 +223,11 @@ fem_status tree_free_root(const solver_tree *tree, const tree_domain *domain, co
 // forces and becomes ddq; b holds minus the wrenches, own axes, and is work space; A gets the frames' accelerations.
 void tree_respond(const solver_tree *tree, double *modal, double (*b)[6], double (*A)[6]);
 // A of domain i, not a root: R^T (X A_parent + J ddq_parent)
-void tree_vector_down(const solver_tree *tree, int i, const double *ddq, double (*A)[6]);
+void tree_vector_lift(const solver_tree *tree, int domain, double *modal, double (*b)[6]);
+// Rows of dd/dq of all springs at q = 0, whose frames the blocks hold: G is dofs x 3 springs, sorted order of the
+// domains; and their stiffness.
+fem_status tree_spring_rows(solver_tree *tree, const double *q, double *G, double *stiffness);
+void       tree_vector_down(const solver_tree *tree, int i, const double *ddq, double (*A)[6]);
 // y = s (X + U q) in the axes of the domain.
 void tree_local_position(const solver_tree *tree, const tree_point *point, const double *q, double y[3]);
 // World position, and velocity unless v is NULL, of a point for the frames that the blocks hold.

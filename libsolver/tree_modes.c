@@ -20,6 +20,12 @@ typedef struct modes_work {
     double     **K;    // of every class at rest, r x r
     double      *zero; // n
     double (*b)[6], (*A)[6];
+    // springs: K = blocks + G k G^T, and (B + t G k G^T)^-1 = B^-1 - Y (1/(t k) + G^T Y)^-1 Y^T, Y = B^-1 G
+    int     rows;   // 3 springs
+    double *G, *Y;  // n x rows
+    double *k, *z;  // rows
+    double *S;      // rows x rows, factor of 1/(t k) + G^T Y; not valid at t = 0
+    bool    sprung; // t > 0
 } modes_work;
 
 static void work_destroy(modes_work *w) {
@@ -28,6 +34,7 @@ static void work_destroy(modes_work *w) {
     fem_free(w->zero);
     fem_free(w->b);
     fem_free(w->A);
+    fem_free(w->G), fem_free(w->Y), fem_free(w->k), fem_free(w->z), fem_free(w->S);
 }
 
 static fem_status work_create(modes_work *w, solver_tree *tree) {
@@ -37,7 +44,13 @@ static fem_status work_create(modes_work *w, solver_tree *tree) {
     w->zero = fem_calloc((size_t)tree->dofs, sizeof *w->zero);
     w->b = fem_calloc(count, sizeof *w->b);
     w->A = fem_calloc(count, sizeof *w->A);
-    if (!w->K || !w->zero || !w->b || !w->A) return fem_fail(FEM_NO_MEMORY, "frequencies of %d domains", tree->count);
+    size_t n = (size_t)tree->dofs, rows = 3 * (size_t)tree->spring_count;
+    w->rows = (int)rows;
+    w->G = fem_alloc(n * rows, sizeof *w->G), w->Y = fem_alloc(n * rows, sizeof *w->Y);
+    w->k = fem_alloc(rows, sizeof *w->k), w->z = fem_alloc(rows, sizeof *w->z);
+    w->S = fem_alloc(rows * rows, sizeof *w->S);
+    if (!w->K || !w->zero || !w->b || !w->A || !w->G || !w->Y || !w->k || !w->z || !w->S)
+        return fem_fail(FEM_NO_MEMORY, "frequencies of %d domains", tree->count);
     for (int k = 0; k < tree->class_count; k++) {
         const cubature_forces *forces = &tree->classes[k].forces;
         size_t                 r = (size_t)tree->classes[k].inertia->r;
@@ -62,10 +75,51 @@ static void multiply_stiffness(const modes_work *w, int columns, const double *X
                 dense_gemv_set(domain->r, domain->r, stiffness_factor(domain), w->K[domain->class_index], X + place,
                                Y + place);
         }
+    for (int c = 0; w->rows > 0 && c < columns; c++) {
+        dense_gemv_t_set(w->n, w->rows, 1, w->G, X + (size_t)c * (size_t)w->n, w->z);
+        for (int i = 0; i < w->rows; i++) w->z[i] *= w->k[i];
+        dense_gemv_add(w->n, w->rows, 1, w->G, w->z, Y + (size_t)c * (size_t)w->n);
+    }
+}
+
+// Without springs.
+static void solve_tree(const modes_work *w, double *x) {
+    memset(w->b, 0, (size_t)w->tree->count * sizeof *w->b);
+    tree_respond(w->tree, x, w->b, w->A);
+}
+
+// x = (M + t K)^-1 x, one column
+static void solve(const modes_work *w, double *x) {
+    solve_tree(w, x);
+    if (!w->sprung) return;
+    dense_gemv_t_set(w->n, w->rows, 1, w->G, x, w->z);
+    dense_cholesky_solve(w->rows, w->S, 1, w->z);
+    dense_gemv_add(w->n, w->rows, -1, w->Y, w->z, x);
+}
+
+static fem_status factorise_springs(modes_work *w, double t) {
+    fem_status status = FEM_OK;
+    size_t     n = (size_t)w->n, rows = (size_t)w->rows;
+    w->sprung = false;
+    if (rows == 0) return FEM_OK;
+    FEM_TRY(tree_spring_rows(w->tree, w->zero, w->G, w->k));
+    if (!(t > 0)) return FEM_OK;
+    memcpy(w->Y, w->G, n * rows * sizeof *w->Y);
+    for (size_t i = 0; i < rows; i++) solve_tree(w, w->Y + i * n);
+    dense_gemm(true, false, w->rows, w->rows, w->n, 1, w->G, w->Y, 0, w->S);
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < i; j++)
+            w->S[i * rows + j] = w->S[j * rows + i] = 0.5 * (w->S[i * rows + j] + w->S[j * rows + i]);
+    for (size_t i = 0; i < rows; i++) w->S[i * (rows + 1)] += 1 / (t * fmax(w->k[i], 1e-300));
+    FEM_TRY(dense_cholesky(w->rows, w->S));
+    w->sprung = true;
+done:
+    return status;
 }
 
 // Frames, inertia and factors at rest, with H = Mqq + t K; nothing moves and no loads act.
-static fem_status factorise_at_rest(const modes_work *w, double t) {
+static fem_status factorise_at_rest(modes_work *w, double t) {
+    fem_status      status = FEM_OK;
     solver_tree    *tree = w->tree;
     tree_evaluation at = {
         .q = w->zero, .dq = w->zero, .q_start = w->zero, .dq_start = w->zero, .c_stiffness = t, .time = tree->time};
@@ -80,13 +134,10 @@ static fem_status factorise_at_rest(const modes_work *w, double t) {
         memset(tree->blocks[k].lanes->wrench, 0, sizeof tree->blocks[k].lanes->wrench);
     memset(tree->modal, 0, (size_t)tree->dofs * sizeof *tree->modal);
     tree_forces(tree, &at);
-    return tree_up(tree, &at);
-}
-
-// X = (M + t K)^-1 X, one column
-static void solve(const modes_work *w, double *x) {
-    memset(w->b, 0, (size_t)w->tree->count * sizeof *w->b);
-    tree_respond(w->tree, x, w->b, w->A);
+    FEM_TRY(tree_up(tree, &at));
+    FEM_TRY(factorise_springs(w, t));
+done:
+    return status;
 }
 
 // ---- lumped levels: domain by domain ----------------------------------------------------------------------------
@@ -97,7 +148,7 @@ static int compare(const void *a, const void *b) {
 }
 
 // H = Mqq with the lumps of the children, from its factor; then K q = w^2 H q
-static fem_status lumped(const modes_work *w, int count, double *omega) {
+static fem_status lumped(modes_work *w, int count, double *omega) {
     fem_status   status = FEM_OK;
     solver_tree *tree = w->tree;
     double      *all = fem_alloc((size_t)w->n, sizeof *all);
@@ -135,7 +186,7 @@ done:
 // ---- small trees ------------------------------------------------------------------------------------------------
 
 // Columns of M^-1, then M, then K x = w^2 M x.
-static fem_status dense(const modes_work *w, int count, double *omega, double *shapes) {
+static fem_status dense(modes_work *w, int count, double *omega, double *shapes) {
     fem_status status = FEM_OK;
     size_t     n = (size_t)w->n;
     double    *inverse = fem_calloc(n * n, sizeof *inverse), *M = fem_calloc(n * n, sizeof *M);
@@ -273,7 +324,7 @@ static double residuals(const modes_work *w, krylov *s, int count, int keep, int
     return worst;
 }
 
-static fem_status iterate(const modes_work *w, krylov *s, int count, int keep, double *omega, double *Z) {
+static fem_status iterate(modes_work *w, krylov *s, int count, int keep, double *omega, double *Z) {
     fem_status status = FEM_OK;
     // a first t from the softest domain alone; the coupled tree is softer, which the first Ritz values tell
     double t = 0, scale = 0;
@@ -292,8 +343,8 @@ static fem_status iterate(const modes_work *w, krylov *s, int count, int keep, d
         s->V[i] = (double)(int32_t)(random >> 32) * 0x1p-31;
     }
     int from = 0;
+    FEM_TRY(factorise_at_rest(w, t)); // springs' rows too
     m = orthonormalise(w, s, 0, m);
-    FEM_TRY(factorise_at_rest(w, t));
     for (int restart = 0; restart < RESTARTS; restart++) {
         for (int first = from; m > first;) {
             apply(w, s, t, first, m);
@@ -326,7 +377,7 @@ done:
     return status;
 }
 
-static fem_status krylov_modes(const modes_work *w, int count, double *omega, double *shapes) {
+static fem_status krylov_modes(modes_work *w, int count, double *omega, double *shapes) {
     fem_status status = FEM_OK;
     krylov     s = {0};
     int        keep = count + BLOCK, most = 3 * keep + 4 * BLOCK;
@@ -388,6 +439,40 @@ fem_status tree_frequencies(solver_tree *tree, int count, bool all_of_M, double 
     if (shapes) FEM_TRY(reorder(tree, count, shapes));
 done:
     work_destroy(&w);
+    return status;
+}
+
+// |M^-1 K x - w^2 x| / (w^2 |x|), 2-norms
+fem_status solver_tree_residuals(solver_tree *tree, int count, const double *omega, const double *shapes,
+                                 double *residuals) {
+    fem_status status = FEM_OK;
+    modes_work w = {.tree = tree};
+    double    *x = fem_alloc((size_t)tree->dofs, sizeof *x), *y = fem_alloc((size_t)tree->dofs, sizeof *y);
+    FEM_TRY(work_create(&w, tree));
+    if (!x || !y) {
+        status = fem_fail(FEM_NO_MEMORY, "residuals of %d coordinates", tree->dofs);
+        goto done;
+    }
+    FEM_TRY(factorise_at_rest(&w, 0));
+    for (int k = 0; k < count; k++) {
+        const double *from = shapes + (size_t)k * (size_t)tree->dofs;
+        double        square = 0, whole = 0;
+        for (int i = 0; i < tree->count; i++) { // to the sorted order
+            const tree_domain *domain = &tree->domains[tree->sorted[i]];
+            memcpy(x + domain->offset, from, (size_t)domain->r * sizeof *x);
+            from += domain->r;
+        }
+        multiply_stiffness(&w, 1, x, y);
+        solve(&w, y);
+        for (int i = 0; i < tree->dofs; i++) {
+            double wx = omega[k] * omega[k] * x[i];
+            square += (y[i] - wx) * (y[i] - wx), whole += wx * wx;
+        }
+        residuals[k] = whole > 0 ? sqrt(square / whole) : 0;
+    }
+done:
+    work_destroy(&w);
+    fem_free(x), fem_free(y);
     return status;
 }
 

@@ -133,6 +133,38 @@ static void accelerations_of(solver_tree *tree, const double *ddq) {
     }
 }
 
+// dd_k/dq of a spring at rest, without the motion of roots: the forces that a unit force of it makes of the modes. The
+// frames are those of rest.
+static void row(solver_tree *tree, const solver_spring *s, int k, const double *q, double *g) {
+    double force[3] = {k == 0, k == 1, k == 2};
+    memset(tree->spring_b, 0, (size_t)tree->count * sizeof *tree->spring_b);
+    memset(tree->spring_modal, 0, (size_t)tree->dofs * sizeof *tree->spring_modal);
+    push(tree, s->a, 1, force, q);
+    if (s->b >= 0) push(tree, s->b, -1, force, q);
+    for (int n = tree->count - 1; n >= 0; n--) {
+        const tree_domain *domain = &tree->domains[tree->order[n]];
+        if (domain->parent >= 0) tree_vector_lift(tree, tree->order[n], tree->spring_modal, tree->spring_b);
+    }
+    memcpy(g, tree->spring_modal, (size_t)tree->dofs * sizeof *g);
+}
+
+fem_status tree_spring_rows(solver_tree *tree, const double *q, double *G, double *stiffness) {
+    for (int k = 0; k < tree->spring_count; k++) {
+        const solver_spring *s = &tree->springs[k].s;
+        for (int i = 0; i < 3; i++) {
+            size_t place = 3 * (size_t)k + (size_t)i;
+            row(tree, s, i, q, G + place * (size_t)tree->dofs);
+            stiffness[place] = s->stiffness;
+        }
+        int root = tree->points[s->a].domain;
+        while (tree->domains[root].parent >= 0) root = tree->domains[root].parent;
+        if (s->b < 0 && tree->roots[tree->domains[root].root].kind == SOLVER_ROOT_FREE)
+            return fem_fail(FEM_BAD_INPUT,
+                            "frequencies of a free body that springs tie to the world are not there yet");
+    }
+    return FEM_OK;
+}
+
 // ---- conjugate gradients ----------------------------------------------------------------------------------------
 
 static double *of_force(tree_spring *spring) { return spring->force; }

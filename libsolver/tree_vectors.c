@@ -4,6 +4,26 @@
 
 #include <string.h>
 
+// What the parent feels of b, minus the wrench on domain i.
+void tree_vector_lift(const solver_tree *tree, int i, double *all_modal, double (*all_b)[6]) {
+    const tree_domain      *domain = &tree->domains[i], *parent = &tree->domains[domain->parent];
+    const domain_interface *interface = &tree->classes[parent->class_index].interfaces[domain->interface];
+    const tree_block       *block = &tree->blocks[domain->block];
+    size_t                  stride = (size_t)interface->stride;
+    const double           *b = all_b[i];
+    double                  R[9], x[3], h[6], t[3], *above = all_b[domain->parent];
+    lane_get(9, block->lanes->R, domain->lane, R);
+    lane_get(3, block->lanes->x, domain->lane, x);
+    mat3_mul_vec(h, R, b);
+    mat3_mul_vec(h + 3, R, b + 3);
+    vec3_cross(t, x, h);
+    for (int k = 0; k < 3; k++) above[k] += h[k], above[3 + k] += h[3 + k] + t[k];
+    for (size_t k = 0; k < 3; k++) {
+        dense_axpy(parent->r, -parent->scale * h[k], interface->a + stride * k, all_modal + parent->offset);
+        dense_axpy(parent->r, -h[3 + k], domain->W + stride * k, all_modal + parent->offset);
+    }
+}
+
 // One domain on the way up: b holds minus its wrench plus what its children's frames feel, modal its modal forces.
 // Afterwards g = D^-1 L^-1 modal has the place of g in E, and the parent has got its part: b + Mrq H^-1 modal
 // = b + T L^-1 modal.
@@ -17,21 +37,7 @@ static void vector_up(const solver_tree *tree, int i, double *all_modal, double 
         for (int k = 0; k < 6; k++) b[k] += E[TREE_E(r + k, l)] * modal[l];
         E[TREE_E(r + 6, l)] = modal[l] / E[TREE_E(l, l)];
     }
-    if (domain->parent < 0) return;
-    const tree_domain      *parent = &tree->domains[domain->parent];
-    const domain_interface *interface = &tree->classes[parent->class_index].interfaces[domain->interface];
-    size_t                  stride = (size_t)interface->stride;
-    double                  R[9], x[3], h[6], t[3], *above = all_b[domain->parent];
-    lane_get(9, block->lanes->R, domain->lane, R);
-    lane_get(3, block->lanes->x, domain->lane, x);
-    mat3_mul_vec(h, R, b);
-    mat3_mul_vec(h + 3, R, b + 3);
-    vec3_cross(t, x, h);
-    for (int k = 0; k < 3; k++) above[k] += h[k], above[3 + k] += h[3 + k] + t[k];
-    for (size_t k = 0; k < 3; k++) {
-        dense_axpy(parent->r, -parent->scale * h[k], interface->a + stride * k, all_modal + parent->offset);
-        dense_axpy(parent->r, -h[3 + k], domain->W + stride * k, all_modal + parent->offset);
-    }
+    if (domain->parent >= 0) tree_vector_lift(tree, i, all_modal, all_b);
 }
 
 void tree_vector_down(const solver_tree *tree, int i, const double *ddq, double (*A)[6]) {

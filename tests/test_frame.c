@@ -109,7 +109,7 @@ static void make_sample(sample *s, bool flat, double amplitude) {
     double turn[9];
     random_rotation(2, turn);
     for (int k = 0; k < POINTS; k++) {
-        double local[3] = {random_number(), 0.6 * random_number(), flat ? 0 : 0.5 * random_number()};
+        double local[3] = {random_number(), 0.6 * random_number(), flat ? 0 : 0.8 * random_number()};
         mat3_mul_vec(s->points + 3 * k, turn, local);
         s->points[3 * k] += 2;
         s->weights[k] = 1 + 0.5 * random_number();

@@ -135,9 +135,119 @@ static void test_dense_files(void **state) {
     assert_fails(fem_matrix_write(test_temporary("A.csv"), 3, 2, A), FEM_BAD_INPUT, ".npy and .mtx are written");
 }
 
+static void write_bytes(const char *path, const void *bytes, size_t size) {
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+// A .npy file of version 1 with this description and these bytes behind it.
+static const char *write_npy(const char *description, const void *data, size_t size) {
+    char   bytes[512] = "\x93NUMPY\x01";
+    size_t length = strlen(description);
+    bytes[8] = (char)length;
+    memcpy(bytes + 10, description, length);
+    memcpy(bytes + 10 + length, data, size);
+    write_bytes(test_temporary("odd.npy"), bytes, 10 + length + size);
+    return test_temporary("odd.npy");
+}
+
+// what was written is read back to the bit; rows in C order, single precision and vectors are read too
+static void test_read(void **state) {
+    (void)state;
+    double      A[6] = {1, 2, 3, 0.1, -5, 1e-300}, *B = NULL;
+    const float narrow[3] = {0.5f, -2, 3};
+    int         rows = 0, columns = 0;
+    for (int kind = 0; kind < 3; kind++) {
+        const char *path = test_temporary(kind == 0 ? "A.npy" : kind == 1 ? "A.mtx" : "A.npy.gz");
+        assert_ok(fem_matrix_write(path, 3, 2, A));
+        assert_ok(fem_matrix_read(path, &rows, &columns, &B));
+        assert_true(rows == 3 && columns == 2);
+        assert_memory_equal(A, B, sizeof A);
+        fem_free(B);
+        int failures = 0;
+        for (long allowed = 0;; allowed++, failures++) {
+            fem_memory_fail_after(allowed);
+            fem_status status = fem_matrix_read(path, &rows, &columns, &B);
+            fem_memory_fail_after(-1);
+            if (status == FEM_OK) break;
+            assert_int_equal(status, FEM_NO_MEMORY);
+        }
+        printf("%d allocations failed\n", failures);
+        assert_true(failures >= 2);
+        fem_free(B);
+    }
+    assert_ok(fem_matrix_read(write_npy("{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }\n", A, sizeof A),
+                              &rows, &columns, &B));
+    const double transposed[6] = {1, 3, -5, 2, 0.1, 1e-300};
+    assert_true(rows == 3 && columns == 2);
+    assert_memory_equal(transposed, B, sizeof transposed);
+    fem_free(B);
+    assert_ok(fem_matrix_read(write_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", narrow, 12), &rows,
+                              &columns, &B));
+    assert_true(rows == 3 && columns == 1 && B[0] == 0.5 && B[1] == -2 && B[2] == 3);
+    fem_free(B);
+}
+
+// files that are cut, of another type, too large or not finite are refused by name
+static void test_read_bad(void **state) {
+    (void)state;
+    const double A[6] = {1, 2, 3, 4, 5, NAN};
+    double      *B = NULL;
+    int          rows = 0, columns = 0;
+    static const struct {
+        const char *description, *message;
+        size_t      size;
+    } npy[] = {
+        {"{'descr': '<f8', 'fortran_order': True, 'shape': (3, 2), }", "number 5 is not finite", 48},
+        {"{'descr': '<f8', 'fortran_order': True, 'shape': (3, 2), }", "no room", 47},
+        {"{'descr': '<i8', 'fortran_order': True, 'shape': (3, 1), }", "another type", 24},
+        {"{'descr': '>f8', 'fortran_order': True, 'shape': (3, 1), }", "another type", 24},
+        {"{'descr': '<f8', 'fortran_order': True, 'shape': (3, 1, 1), }", "no shape", 24},
+        {"{'descr': '<f8', 'fortran_order': True, 'shape': (), }", "no shape", 24},
+        {"{'descr': '<f8', 'fortran_order': True, 'shape': (-3, 1), }", "no shape", 24},
+        {"{'descr': '<f8', 'fortran_order': True, 'shape': (3, ", "no shape", 24},
+        {"{'descr': '<f8', 'fortran_order': True, 'shape': (0, 1), }", "no room", 24},
+        {"{'descr': '<f8', 'fortran_order': True, 'shape': (9999999999, 9999999999), }", "no room", 24},
+        {"{'descr': '<f8', 'shape': (3, 1), }", "no order", 24},
+        {"", "another type", 24},
+    };
+    for (size_t i = 0; i < sizeof npy / sizeof *npy; i++)
+        assert_fails(fem_matrix_read(write_npy(npy[i].description, A, npy[i].size), &rows, &columns, &B), FEM_BAD_INPUT,
+                     npy[i].message);
+    write_bytes(test_temporary("odd.npy"), "\x93NUMPY\x01\x00\xff\x00{}", 12);
+    assert_fails(fem_matrix_read(test_temporary("odd.npy"), &rows, &columns, &B), FEM_BAD_INPUT, "cut short");
+    write_bytes(test_temporary("odd.npy"), "\x93NUMPY\x09\x00\x02\x00{}", 12);
+    assert_fails(fem_matrix_read(test_temporary("odd.npy"), &rows, &columns, &B), FEM_BAD_INPUT, "version 9");
+    write_bytes(test_temporary("odd.npy"), "NUMPY", 5);
+    assert_fails(fem_matrix_read(test_temporary("odd.npy"), &rows, &columns, &B), FEM_BAD_INPUT, "not a .npy file");
+#define HEAD "%%MatrixMarket matrix array real general\n"
+    static const struct {
+        const char *text, *message;
+    } mtx[] = {
+        {"", "odd.mtx:1: expected"},
+        {"%%MatrixMarket matrix coordinate real symmetric\n1 1 1\n1 1 1\n", "odd.mtx:1: expected"},
+        {HEAD, "expected the number of rows"},
+        {HEAD "2 0\n", "odd.mtx:2: "},
+        {HEAD "2 1\n1\n", "expected a number"},
+        {HEAD "2 1\n1\nnan\n", "odd.mtx:4: "},
+        {HEAD "2 1\n1\n2\n3\n", "odd.mtx:5: expected the end of the file"},
+        {HEAD "2000000000 2000000000\n1\n", "no room"},
+    };
+    for (size_t i = 0; i < sizeof mtx / sizeof *mtx; i++)
+        assert_fails(fem_matrix_read(test_write("odd.mtx", mtx[i].text), &rows, &columns, &B), FEM_BAD_INPUT,
+                     mtx[i].message);
+    assert_fails(fem_matrix_read(test_temporary("A.csv"), &rows, &columns, &B), FEM_BAD_INPUT,
+                 ".npy and .mtx are read");
+    assert_fails(fem_matrix_read(test_temporary("no_such.npy"), &rows, &columns, &B), FEM_IO, "cannot be opened");
+    assert_null(B);
+}
+
 int main(int argc, char **argv) {
     (void)argc;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_basis), cmocka_unit_test(test_mesh_hash),
-                                       cmocka_unit_test(test_sparse_file), cmocka_unit_test(test_dense_files)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_basis),       cmocka_unit_test(test_mesh_hash),
+                                       cmocka_unit_test(test_sparse_file), cmocka_unit_test(test_dense_files),
+                                       cmocka_unit_test(test_read),        cmocka_unit_test(test_read_bad)};
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }

@@ -190,7 +190,7 @@ static bool stop_at_once(void *context, const char *what, double fraction) {
     return --*(int *)context > 0;
 }
 
-// wrong options are named, a stop is obeyed, and vertices without elements take no part
+// wrong options are named, and a stop is obeyed
 static void test_failures(void **state) {
     (void)state;
     sample p;
@@ -212,6 +212,127 @@ static void test_failures(void **state) {
     memset(p.fixed, 1, (size_t)p.n);
     options = modes_lanczos_default_options();
     assert_fails(modes_lanczos(&problem, &options, NULL, &basis, NULL), FEM_BAD_INPUT, "nothing that could vibrate");
+    free_problem(&p);
+}
+
+// `count` tetrahedra, each hanging on the one before by a vertex (1), an edge (2) or a face (3), or by nothing (0)
+static void make_chain(sample *p, int count, int shared) {
+    *p = (sample){0};
+    int fresh = 4 - shared;
+    assert_ok(fem_mesh_allocate(&p->mesh, FEM_T4, 4 + (count - 1) * fresh, count));
+    uint64_t random = 8;
+    for (int e = 0; e < count; e++) {
+        int *corner = p->mesh.elements + 4 * e;
+        for (int k = 0; k < 4; k++) corner[k] = e * fresh + k; // the first `shared` are the last of the one before
+        double *x = p->mesh.vertices + 3 * corner[e == 0 ? 0 : shared], jitter[12];
+        test_random_fill(&random, 12, 0.1, jitter);
+        for (int k = e == 0 ? 0 : shared; k < 4; k++, x += 3) {
+            int v = corner[k];
+            x[0] = 0.5 * v + jitter[0], x[1] = v % 3 == 1, x[2] = v % 3 == 2;
+            x[1] += jitter[k], x[2] += jitter[k + 4] + 0.3 * (v % 2);
+        }
+        if (fem_element_volume(&p->mesh, e) < 0) {
+            int swapped = corner[0];
+            corner[0] = corner[1], corner[1] = swapped;
+        }
+    }
+    make_matrices(p, FEM_MASS_CONSISTENT);
+}
+
+static fem_status modes_by(const modes_problem *problem, modes_method method, modes_inverse_method inverse,
+                           modes_basis *basis) {
+    modes_recipe recipe = modes_default_recipe(method);
+    recipe.count = 3, recipe.derivatives = 0, recipe.inverse.method = inverse;
+    return modes_build(problem, NULL, &recipe, NULL, NULL, basis, NULL);
+}
+
+// bodies that have zero modes beyond rigid motions are refused whatever the way, and the message names the reason;
+// joined by faces they are not
+static void test_hinges(void **state) {
+    (void)state;
+    static const modes_inverse_method inverses[2] = {MODES_INVERSE_FACTOR, MODES_INVERSE_AMG};
+    for (int shared = 1; shared <= 3; shared++)
+        for (int method = 0; method < 2; method++)
+            for (int i = 0; i < 2; i++)
+                for (int held = 0; held < 2; held++) {
+                    sample      p;
+                    modes_basis basis = {0};
+                    make_chain(&p, 5, shared);
+                    modes_problem problem = view(&p);
+                    if (held) memset(p.fixed, 1, 12); // the first element
+                    fem_status status = modes_by(&problem, (modes_method)method, inverses[i], &basis);
+                    if (shared == 3) {
+                        assert_ok(status);
+                        assert_true(basis.r == 3 && basis.omega2[0] > 1);
+                    } else {
+                        assert_fails(status, FEM_BAD_INPUT, "the elements form 5 groups");
+                        assert_null(basis.U);
+                    }
+                    modes_basis_destroy(&basis);
+                    free_problem(&p);
+                }
+    printf("  %s\n", fem_message());
+
+    // also while memory runs out: either that is said, or the hinges
+    sample      p;
+    modes_basis basis = {0};
+    int         refused = 0;
+    make_chain(&p, 5, 2);
+    modes_problem problem = view(&p);
+    for (long allowed = 0;; allowed++, refused++) {
+        fem_memory_fail_after(allowed);
+        fem_status status = modes_by(&problem, MODES_KRYLOV, MODES_INVERSE_FACTOR, &basis);
+        fem_memory_fail_after(-1);
+        assert_null(basis.U);
+        if (status == FEM_BAD_INPUT) break;
+        assert_true(status == FEM_NO_MEMORY || status == FEM_INDEFINITE);
+    }
+    printf("  %d allocations refused one after the other\n", refused);
+    assert_true(refused > 10);
+    free_problem(&p);
+}
+
+// vertices without element are refused unless they are held, and so are bodies in very many loose pieces
+static void test_loose(void **state) {
+    (void)state;
+    sample      p;
+    modes_basis basis = {0};
+    make_chain(&p, 101, 0);
+    modes_problem problem = view(&p);
+    assert_fails(modes_by(&problem, MODES_LANCZOS, MODES_INVERSE_AUTOMATIC, &basis), FEM_BAD_INPUT,
+                 "falls into 101 pieces");
+    printf("  %s\n", fem_message());
+    memset(p.fixed, 1, 12); // one of them is held: 600 rigid motions are just allowed
+    assert_ok(modes_by(&problem, MODES_KRYLOV, MODES_INVERSE_FACTOR, &basis));
+    assert_int_equal(basis.r, 3);
+    free_problem(&p);
+
+    make_chain(&p, 4, 3);
+    problem = view(&p);
+    memcpy(p.mesh.elements + 12, p.mesh.elements + 8, 4 * sizeof *p.mesh.elements); // the last vertex is left alone
+    for (int method = 0; method < 2; method++)
+        assert_fails(modes_by(&problem, (modes_method)method, MODES_INVERSE_FACTOR, &basis), FEM_BAD_INPUT,
+                     "vertex 6 belongs to no element");
+    memset(p.fixed + 18, 1, 3);
+    for (int method = 0; method < 2; method++)
+        assert_ok(modes_by(&problem, (modes_method)method, MODES_INVERSE_FACTOR, &basis));
+    modes_basis_destroy(&basis);
+    free_problem(&p);
+}
+
+// Lanczos needs the mass border
+static void test_border(void **state) {
+    (void)state;
+    sample                p;
+    modes_inverse        *inverse = NULL;
+    modes_basis           basis = {0};
+    modes_lanczos_options options = modes_lanczos_default_options();
+    make_box(&p, FEM_T4, 4, 3, 3, FEM_MASS_CONSISTENT);
+    modes_problem problem = view(&p);
+    assert_ok(modes_inverse_create(&inverse, &problem, MODES_BORDER_PLAIN));
+    options.inverse = inverse;
+    assert_fails(modes_lanczos(&problem, &options, NULL, &basis, NULL), FEM_BAD_INPUT, "expected the mass border");
+    modes_inverse_destroy(inverse);
     free_problem(&p);
 }
 
@@ -260,10 +381,11 @@ static void test_allocation_failure(void **state) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_against_dense),      cmocka_unit_test(test_two_components),
-        cmocka_unit_test(test_all_modes),          cmocka_unit_test(test_rigid),
-        cmocka_unit_test(test_failures),           cmocka_unit_test(test_too_many),
-        cmocka_unit_test(test_allocation_failure),
+        cmocka_unit_test(test_against_dense), cmocka_unit_test(test_two_components),
+        cmocka_unit_test(test_all_modes),     cmocka_unit_test(test_rigid),
+        cmocka_unit_test(test_failures),      cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_hinges),        cmocka_unit_test(test_loose),
+        cmocka_unit_test(test_border),        cmocka_unit_test(test_allocation_failure),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }

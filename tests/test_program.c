@@ -1,93 +1,14 @@
 // The program as its users meet it: exit codes, --help, the fixed JSON forms, and what it says about mistakes.
 // Runs the program that LIMBER_PROGRAM names.
-#include "tests/support.h"
+#include "tests/program_case.h"
 
-#include <cjson/cJSON.h>
-#include <math.h>
 #include <sched.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-typedef struct outcome {
-    int  code; // exit code, or -1 when a signal ended it
-    char out[65536], err[16384];
-} outcome;
-
-static outcome result; // of the latest run
-
-static void read_whole(const char *path, char *text, size_t size) {
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    text[fread(text, 1, size - 1, file)] = 0;
-    fclose(file);
-}
-
-// Runs `limber ARGUMENTS`, as the shell splits them.
-__attribute__((format(printf, 1, 2))) static int limber(const char *format, ...) {
-    char    command[4096], arguments[3072];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(arguments, sizeof arguments, format, list);
-    va_end(list);
-    const char *program = getenv("LIMBER_PROGRAM");
-    if (!program) fail_msg("LIMBER_PROGRAM is not set; make test sets it");
-    const char *out = test_temporary("out.txt"), *err = test_temporary("err.txt");
-    snprintf(command, sizeof command, "'%s' %s > '%s' 2> '%s' < /dev/null", program, arguments, out, err);
-    int status = system(command);
-    result.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    read_whole(out, result.out, sizeof result.out);
-    read_whole(err, result.err, sizeof result.err);
-    return result.code;
-}
-
-static void assert_says(const char *text, const char *words) {
-    if (!strstr(text, words)) fail_msg("expected \"%s\" in \"%s\"", words, text);
-}
-
-// A cube of side 2 with its corner at the origin, one H8, and the same cut into five T4.
-static const char cube_h8[] =
-    "*VERTICES\n8 3 0 0\n1 0 0 0\n2 2 0 0\n3 2 2 0\n4 0 2 0\n5 0 0 2\n6 2 0 2\n7 2 2 2\n8 0 2 2\n"
-    "*ELEMENTS\nCUBIC\n1 8 0\n1 1 2 3 4 5 6 7 8\n"
-    "*MATERIAL jelly\nENU, 500, 1e5, 0.25\n*REGION\nallElements, jelly\n";
-static const char cube_t4[] =
-    "*VERTICES\n8 3 0 0\n1 0 0 0\n2 2 0 0\n3 2 2 0\n4 0 2 0\n5 0 0 2\n6 2 0 2\n7 2 2 2\n8 0 2 2\n"
-    "*ELEMENTS\nTET\n5 4 0\n1 1 2 3 6\n2 1 3 4 8\n3 1 6 8 5\n4 3 8 6 7\n5 1 3 8 6\n"
-    "*MATERIAL jelly\nENU, 500, 1e5, 0.25\n*REGION\nallElements, jelly\n";
-
-static cJSON *parse_output(void) {
-    const char *end = NULL;
-    cJSON      *json = cJSON_ParseWithOpts(result.out, &end, false);
-    if (!json) fail_msg("not JSON: %s", result.out);
-    assert_string_equal(end + strspn(end, " \n"), ""); // one object and nothing else
-    return json;
-}
-
-// The keys of an object, in order.
-static void assert_keys(const cJSON *object, const char *expected) {
-    char found[512] = "";
-    for (const cJSON *child = object->child; child; child = child->next) {
-        strncat(found, child->string, sizeof found - strlen(found) - 1);
-        if (child->next) strncat(found, " ", sizeof found - strlen(found) - 1);
-    }
-    assert_string_equal(found, expected);
-}
-
-static double number(const cJSON *object, const char *key) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-    if (!cJSON_IsNumber(item)) fail_msg("no number \"%s\" in %s", key, result.out);
-    return item->valuedouble;
-}
-
-static int length(const cJSON *object, const char *key) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-    if (!cJSON_IsArray(item)) fail_msg("no list \"%s\" in %s", key, result.out);
-    return cJSON_GetArraySize(item);
-}
 
 // Without arguments the program says how it is used and fails; asked for help or its version, it succeeds.
 static void test_help(void **state) {
     (void)state;
-    static const char *const commands[] = {"run", "check", "info", "convert", "modes", "evaluate", "decompose"};
+    static const char *const commands[] = {"run", "check", "info", "convert", "mesh", "modes", "evaluate", "decompose"};
     assert_int_equal(limber("%s", ""), 2);
     assert_says(result.err, "Usage: limber");
     assert_int_equal(limber("--help"), 0);
@@ -138,6 +59,12 @@ static void test_usage_mistakes(void **state) {
         {"evaluate x.veg -u sin:1 --quadrature 5", "--quadrature is \"5\", expected a whole number from 2 to 3"},
         {"info", "expected a file, or --machine alone"},
         {"convert a.veg", "something is missing"},
+        {"mesh a.obj --size 1", "-o MESH is missing"},
+        {"mesh a.veg -o b.veg --size 1", "is no surface"},
+        {"mesh a.obj -o b.obj --size 1", "would be a surface"},
+        {"mesh a.obj -o b.veg --size 0", "--size is 0, expected > 0"},
+        {"mesh a.obj -o b.veg --size 1 --method cubes", "expected stuffing or voxel"},
+        {"mesh a.obj -o b.veg --size 1 --method stuffing --hex", "--hex needs --method voxel"},
     };
     int count = sizeof mistakes / sizeof *mistakes;
     for (int i = 0; i < count; i++) {
@@ -408,6 +335,42 @@ static void test_modes(void **state) {
     assert_int_equal(limber("modes '%s' --count 400", path), 2);
 }
 
+// mesh: a cube filled both ways, with its report and embedding; faults, sizes and places that cannot be
+static void test_mesh(void **state) {
+    (void)state;
+    char obj[512], veg[512], interp[512];
+    snprintf(veg, sizeof veg, "%s", test_write("cube.veg", cube_t4));
+    snprintf(obj, sizeof obj, "%s", test_temporary("cube.obj.gz"));
+    snprintf(interp, sizeof interp, "%s", test_temporary("cube.interp"));
+    assert_int_equal(limber("convert '%s' '%s'", veg, obj), 0);
+    snprintf(veg, sizeof veg, "%s", test_temporary("filled.veg"));
+    assert_int_equal(limber("mesh '%s' -o '%s' --size 0.25 --hex --embed '%s' --json", obj, veg, interp), 0);
+    cJSON *json = parse_output();
+    assert_keys(json,
+                "file vertices elements element size volume min_dihedral max_dihedral components surface distance "
+                "crumbs hinged_parts pinches filled embedded_outside seconds remarks");
+    printf("cube of hexahedra: %g elements, volume %g\n", number(json, "elements"), number(json, "volume"));
+    assert_true(number(json, "elements") == 512 && fabs(number(json, "volume") - 8) < 1e-12);
+    cJSON_Delete(json);
+    assert_int_equal(access(interp, R_OK), 0);
+    assert_int_equal(limber("mesh '%s' -o '%s' --size 0.25", obj, veg), 0);
+    assert_says(result.out, "dihedral angles");
+    assert_int_equal(limber("info '%s'", veg), 0);
+    assert_int_equal(limber("mesh '%s' -o '%s'", obj, veg), 2);
+    assert_says(result.err, "makes about 1000 elements");
+    assert_int_equal(limber("mesh '%s' -o '%s' --size 1e-5", obj, veg), 2);
+    assert_says(result.err, "is too small: about");
+    assert_int_equal(limber("mesh '%s' -o '%s' --size 100", obj, veg), 2);
+    assert_says(result.err, "is too large");
+    assert_int_equal(limber("mesh '%s' -o '%s/no/such/folder.veg' --size 0.5", obj, veg), 1);
+    assert_string_equal(result.out, "");
+    assert_int_equal(limber("mesh no-such.obj -o '%s' --size 0.5", veg), 2);
+    const char *open = test_write("open.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nv 1 1 1\nf 1 3 2\nf 1 2 4\n"
+                                              "f 1 4 3\nf 2 5 4\nf 4 5 3\n");
+    assert_int_equal(limber("mesh '%s' -o '%s' --size 0.1", open, veg), 0);
+    assert_says(result.err, "not closed (3 open edges)");
+}
+
 // convert keeps what the format can hold and names what it cannot.
 static void test_convert(void **state) {
     (void)state;
@@ -621,8 +584,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_own_materials), cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_affinity),      cmocka_unit_test(test_modes),
         cmocka_unit_test(test_decompose),     cmocka_unit_test(test_convert),
-        cmocka_unit_test(test_json_is_valid), cmocka_unit_test(test_same_numbers),
-        cmocka_unit_test(test_static_scene),  cmocka_unit_test(test_interrupt),
+        cmocka_unit_test(test_mesh),          cmocka_unit_test(test_json_is_valid),
+        cmocka_unit_test(test_same_numbers),  cmocka_unit_test(test_static_scene),
+        cmocka_unit_test(test_interrupt),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }

@@ -229,7 +229,7 @@ static void test_unstable(void **state) {
     const char       *folder = test_temporary("unstable");
     fem_status        status = scene_run(s, folder, 0, NULL, &result);
     assert_true(status == FEM_UNSTABLE || status == FEM_NO_CONVERGENCE || status == FEM_INDEFINITE);
-    assert_non_null(strstr(fem_message(), "beam.json: step 5: t = 0.05 s"));
+    assert_non_null(strstr(fem_message(), "beam.json: part \"beam\": step 5: t = 0.05 s"));
     assert_non_null(strstr(fem_message(), "vertex"));
     assert_non_null(strstr(fem_message(), "region \"all\""));
     assert_int_equal(result.frames, 3);

@@ -248,11 +248,52 @@ static void test_allocation_failure(void **state) {
     free_problem(&p);
 }
 
+// Graphs that are ordered side by side get the order that each gets alone.
+enum { ORDERS = 24, SIDE = 40 };
+typedef struct grid_orders {
+    int start[SIDE * SIDE + 1], adjacent[4 * SIDE * SIDE], order[ORDERS][SIDE * SIDE];
+} grid_orders;
+
+static void order_task(void *context, int index, int worker) {
+    grid_orders *g = context;
+    (void)worker;
+    if (fem_graph_order(SIDE * SIDE, g->start, g->adjacent, g->order[index]) != FEM_OK) g->order[index][0] = -1;
+}
+
+static void test_order_in_parallel(void **unused) {
+    (void)unused;
+    grid_orders *g = fem_calloc(1, sizeof *g);
+    int          edges = 0, different = 0;
+    for (int v = 0; v < SIDE * SIDE; v++) {
+        int x = v % SIDE, y = v / SIDE;
+        if (x > 0) g->adjacent[edges++] = v - 1;
+        if (x < SIDE - 1) g->adjacent[edges++] = v + 1;
+        if (y > 0) g->adjacent[edges++] = v - SIDE;
+        if (y < SIDE - 1) g->adjacent[edges++] = v + SIDE;
+        g->start[v + 1] = edges;
+    }
+    fem_set_threads(4);
+    fem_parallel_for(ORDERS, order_task, g);
+    fem_set_threads(0);
+    int *alone = fem_copy(g->order[0], SIDE * SIDE, sizeof *alone);
+    order_task(g, 0, 0);
+    for (int i = 0; i < ORDERS; i++) different += memcmp(alone, g->order[i], SIDE * SIDE * sizeof *alone) != 0;
+    printf("  %d orders, %d different\n", ORDERS, different);
+    assert_int_equal(different, 0);
+    fem_free(alone);
+    fem_free(g);
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pattern),    cmocka_unit_test(test_solve), cmocka_unit_test(test_block_solve),
-        cmocka_unit_test(test_indefinite), cmocka_unit_test(test_sums),  cmocka_unit_test(test_allocation_failure),
+        cmocka_unit_test(test_pattern),
+        cmocka_unit_test(test_solve),
+        cmocka_unit_test(test_block_solve),
+        cmocka_unit_test(test_indefinite),
+        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_allocation_failure),
+        cmocka_unit_test(test_order_in_parallel),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }

@@ -541,7 +541,7 @@ static void test_failed_statics_change_nothing(void **unused) {
     test_random_fill(&seed, b.n, 1e-3, b.work);
     assert_ok(solver_full_set_state(solver, 2.5, b.work, b.work));
     solver_full_set_load(solver, b.load);
-    assert_fails(solver_full_static(solver, NULL), FEM_NO_CONVERGENCE, "load_steps");
+    assert_fails(solver_full_static(solver, NULL), FEM_NO_CONVERGENCE, "load steps");
     printf("  %s\n", fem_message());
     b.load[7] = NAN;
     solver_full_set_load(solver, b.load);

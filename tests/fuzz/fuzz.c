@@ -3,6 +3,7 @@
 // that the check refuses, and what it accepts survives being written and read again.
 #include "libscene/scene.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +39,7 @@ static void name_files(void) {
     const char *folder = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
     snprintf(path, sizeof path, "%s/limber-fuzz-%ld%s", folder, (long)getpid(), FUZZ_ENDING);
     snprintf(other, sizeof other, "%s/limber-fuzz-%ld-b%s", folder, (long)getpid(), FUZZ_ENDING);
+    if (is(".fill")) snprintf(path, sizeof path, "%s/limber-fuzz-%ld.obj", folder, (long)getpid());
     if (is(".node")) snprintf(other, sizeof other, "%s/limber-fuzz-%ld.ele", folder, (long)getpid());
     atexit(clean);
     if (is(".json")) make_beam(folder);
@@ -79,11 +81,46 @@ static void read_surface(void) {
     fem_surface_destroy(&surface);
 }
 
+// Whatever the surface is, the mesher refuses it or fills it with tetrahedra within the bounds of its angles.
+static void fill_surface(void) {
+    fem_surface surface = {0};
+    if (fem_surface_read(&surface, path) != FEM_OK) return;
+    double extent = 0;
+    for (size_t i = 0; i < 3 * (size_t)surface.vertex_count; i++)
+        extent = fmax(extent, fabs(surface.vertices[i] - surface.vertices[i % 3]));
+    for (int method = FEM_STUFFING; method <= FEM_VOXELS; method++) {
+        fem_mesher_options options = {.method = (fem_mesher_method)method, .size = extent / 7.3};
+        fem_mesher_report  report;
+        fem_mesh           mesh = {0};
+        fem_quality        quality;
+        fem_status         status = fem_mesh_fill_surface(&mesh, &surface, &options, &report, NULL);
+        insist(status == FEM_OK || status == FEM_BAD_INPUT, "a status that no surface deserves");
+        if (status == FEM_OK) {
+            insist(fem_mesh_check(&mesh) == FEM_OK, "a mesh that the check refuses");
+            insist(fem_mesh_quality(&mesh, &quality) == FEM_OK, "a mesh without quality");
+            insist(method == FEM_VOXELS || (quality.min_dihedral > 10.7 && quality.max_dihedral < 164.8), "an angle");
+        }
+        fem_mesh_destroy(&mesh);
+    }
+    fem_surface_destroy(&surface);
+}
+
 static void read_list(void) {
     int *items = NULL, count = 0;
     if (fem_vertex_list_read(&items, &count, path, 1, 100) == FEM_OK)
         for (int i = 0; i < count; i++) insist(items[i] >= 0 && items[i] < 100, "a vertex out of range");
     fem_free(items);
+}
+
+static void read_matrix(void) {
+    int     rows = 0, columns = 0;
+    double *A = NULL;
+    if (fem_matrix_read(path, &rows, &columns, &A) == FEM_OK) {
+        insist(rows > 0 && columns > 0, "a matrix without entries");
+        for (size_t i = 0; i < (size_t)rows * (size_t)columns; i++)
+            insist(A[i] - A[i] == 0, "an entry that is not finite");
+    }
+    fem_free(A);
 }
 
 // ---- scenes ----------------------------------------------------------------------------------------------------
@@ -117,6 +154,18 @@ static void make_beam(const char *folder) {
 static void read_scene(void) {
     scene *s = NULL;
     if (scene_load(&s, path, 0, NULL) == FEM_OK) scene_destroy(s);
+}
+
+static void read_model(void) {
+    scene_model         *model = NULL;
+    const scene_drawing *drawing;
+    if (scene_model_read(&model, path) == FEM_OK) {
+        insist(scene_model_pose(model, 0.3, &drawing) == FEM_OK, "a pose");
+        for (size_t i = 0; i < 3 * (size_t)drawing->triangle_count; i++)
+            insist(drawing->triangles[i] >= 0 && drawing->triangles[i] < drawing->vertex_count,
+                   "a corner out of range");
+        scene_model_destroy(model);
+    }
 }
 
 // ---- stored files ----------------------------------------------------------------------------------------------
@@ -181,7 +230,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         read_stored();
     } else {
         write_file(path, data, size);
-        is(".bou") ? read_list() : fem_path_is_surface(path) ? read_surface() : read_mesh();
+        is(".fill")                 ? fill_surface()
+        : is(".glb")                ? read_model()
+        : is(".bou")                ? read_list()
+        : is(".npy") || is(".mtx")  ? read_matrix()
+        : fem_path_is_surface(path) ? read_surface()
+                                    : read_mesh();
     }
     insist(fem_memory_blocks() == blocks, "memory is left behind");
     return 0;

@@ -1,0 +1,373 @@
+// P2 Table 1: the cost of linear modes (a), of their derivatives (b) and of condensing (c) after stitching, against
+// making them from scratch; accuracy of the three forms against the modes from scratch; locking (P2 Fig. 1 b, 7);
+// coverage curves and two rounds (P2 Fig. 3, 10); speed-up against the number of stitches (P2 Fig. 5). One thread,
+// processor time. "From scratch" factorises the stitched matrix; the update holds the factor, the modes and the
+// right-hand sides of the body before.
+#include "bench/plot.h"
+#include "bench/stitch_case.h"
+
+enum { LINEAR = 30, JUDGED = 20, MOST_COLUMNS = 90 };
+
+static double now(void) { return fem_cpu_seconds(); }
+
+typedef struct before { // what a session holds of the body before
+    modes_inverse  *inverse;
+    modes_basis     basis;
+    modes_rights    rights;
+    modes_stitched *stitched;
+} before;
+
+static void before_create(before *b, stitch_model *m, bool rights) {
+    modes_lanczos_options options = modes_lanczos_default_options();
+    *b = (before){0};
+    bench_try(modes_inverse_create(&b->inverse, &m->body.problem, MODES_BORDER_MASS));
+    options.count = m->old_modes, options.inverse = b->inverse;
+    bench_try(modes_lanczos(&m->body.problem, &options, NULL, &b->basis, NULL));
+    if (rights) bench_try(modes_rights_create(&b->rights, m->body.body, b->inverse, &b->basis, m->derivatives - 21));
+    bench_try(modes_stitched_create(&b->stitched, &m->body.problem, b->inverse));
+    if (m->factor != 1) {
+        int domain = modes_stitched_domain_of(b->stitched, m->scaled);
+        bench_try(modes_stitched_scale(b->stitched, domain, m->factor));
+        for (int j = 0; j < b->basis.r; j++) { // a mode moves one domain
+            const double *u = b->basis.U + (size_t)j * (size_t)b->basis.n;
+            int           most = 0;
+            for (int i = 0; i < b->basis.n; i++)
+                if (fabs(u[i]) > fabs(u[most])) most = i;
+            if (modes_stitched_domain_of(b->stitched, most / 3) == domain) b->basis.omega2[j] *= m->factor;
+        }
+    }
+}
+
+static void before_destroy(before *b) {
+    modes_stitched_destroy(b->stitched);
+    modes_inverse_destroy(b->inverse);
+    modes_basis_destroy(&b->basis);
+    modes_rights_destroy(&b->rights);
+}
+
+typedef struct scratch {
+    fem_sparse     K;
+    modes_problem  problem;
+    modes_inverse *inverse;
+    modes_basis    basis;
+    double         seconds;
+} scratch;
+
+static void scratch_create(scratch *s, const stitch_model *m, const modes_stitched *stitched) {
+    modes_lanczos_options options = modes_lanczos_default_options();
+    *s = (scratch){.problem = m->body.problem};
+    bench_try(modes_stitched_matrix(stitched, &s->K)); // K^ itself is not counted
+    s->problem.K = &s->K;
+    double begun = now();
+    bench_try(modes_inverse_create(&s->inverse, &s->problem, MODES_BORDER_MASS));
+    options.count = LINEAR, options.inverse = s->inverse;
+    bench_try(modes_lanczos(&s->problem, &options, NULL, &s->basis, NULL));
+    s->seconds = now() - begun;
+}
+
+static void scratch_destroy(scratch *s) {
+    modes_inverse_destroy(s->inverse);
+    modes_basis_destroy(&s->basis);
+    fem_sparse_destroy(&s->K);
+}
+
+// ---- (a) and accuracy ---------------------------------------------------------------------------------------------
+
+typedef struct figures {
+    double              seconds, error, share;
+    modes_stitch_report report;
+} figures;
+
+static figures measure_form(before *b, const stitch_model *m, const scratch *s, modes_stitch_form form,
+                            modes_basis *basis) {
+    modes_stitch_options options = modes_stitch_default_options();
+    double               covered[JUDGED];
+    figures              f = {.seconds = INFINITY, .share = 1};
+    options.form = form, options.count = LINEAR;
+    for (int run = 0; run < 2; run++) { // the whole update: stitches are added, nothing of them is at hand
+        if (modes_stitched_count(b->stitched) > 0) bench_try(modes_stitched_remove(b->stitched, m->count, m->stitches));
+        double begun = now();
+        bench_try(modes_stitched_add(b->stitched, m->count, m->stitches));
+        bench_try(modes_stitched_modes(b->stitched, &b->basis, &options, basis, &f.report));
+        f.seconds = fmin(f.seconds, now() - begun);
+    }
+    bench_try(modes_coverage(&m->body.problem, basis->r, basis->U, JUDGED, s->basis.U, covered));
+    for (int j = 0; j < JUDGED; j++) {
+        f.error = fmax(f.error, fabs(sqrt(basis->omega2[j] / s->basis.omega2[j]) - 1));
+        f.share = fmin(f.share, covered[j]);
+    }
+    return f;
+}
+
+// ---- (b) ----------------------------------------------------------------------------------------------------------
+
+static double derive_from_scratch(const stitch_model *m, const scratch *s, modes_pool *pool) {
+    modes_derivative_options options = modes_derivative_default_options();
+    fem_pair                *pairs = fem_alloc((size_t)m->derivatives, sizeof *pairs);
+    if (!pairs) bench_try(fem_fail(FEM_NO_MEMORY, "no memory for pairs"));
+    bench_try(modes_lowest_pairs(LINEAR, s->basis.omega2, m->derivatives, pairs));
+    options.pairs = pairs, options.pair_count = m->derivatives;
+    double begun = now();
+    bench_try(modes_derivatives(&s->problem, m->body.body, s->inverse, &s->basis, &options, NULL, pool, NULL));
+    fem_free(pairs);
+    return now() - begun;
+}
+
+// ---- (c) ----------------------------------------------------------------------------------------------------------
+
+// Singular values of the candidates scaled by the root of the lumped mass, by LAPACK: what "standard SVD" means.
+static double plain_svd(const stitch_model *m, const modes_pool *pool) {
+    size_t  n = (size_t)pool->n;
+    double *masses = fem_alloc(n / 3, sizeof *masses), *X = fem_alloc(n * (size_t)pool->count, sizeof *X);
+    double *values = fem_alloc((size_t)pool->count, sizeof *values), *Vt;
+    Vt = fem_alloc((size_t)pool->count * (size_t)pool->count, sizeof *Vt);
+    if (!masses || !X || !values || !Vt) bench_try(fem_fail(FEM_NO_MEMORY, "no memory for an SVD"));
+    double begun = now();
+    fem_body_vertex_masses(m->body.body, masses);
+    for (size_t i = 0; i < n * (size_t)pool->count; i++) X[i] = sqrt(masses[i % n / 3]) * pool->X[i];
+    bench_try(dense_svd(pool->n, pool->count, X, values, Vt));
+    double seconds = now() - begun;
+    fem_free(masses), fem_free(X), fem_free(values), fem_free(Vt);
+    return seconds;
+}
+
+static double condense(const stitch_model *m, const modes_pool *pool, const double *omega2,
+                       modes_condense_method method, modes_basis *basis) {
+    modes_condense_options options = modes_condense_default_options();
+    options.method = method, options.r = MOST_COLUMNS < pool->count ? MOST_COLUMNS : pool->count;
+    options.energy = 1; // as many as the candidates span
+    double begun = now();
+    bench_try(modes_condense(&m->body.problem, pool, omega2, &options, NULL, basis, NULL));
+    return now() - begun;
+}
+
+// ---- locking (P2 Fig. 1 b and 7) ------------------------------------------------------------------------------------
+
+// Work of a load in a basis: f^T U (U^T K^ U)^-1 U^T f
+static double compliance(const modes_stitched *s, const modes_basis *basis, const double *f) {
+    int     r = basis->r, n = basis->n;
+    double *KU = fem_alloc((size_t)n * (size_t)r, sizeof *KU), *A = fem_alloc((size_t)r * (size_t)r, sizeof *A);
+    double *g = fem_alloc(2 * (size_t)r, sizeof *g);
+    if (!KU || !A || !g) bench_try(fem_fail(FEM_NO_MEMORY, "no memory for a load"));
+    modes_stitched_multiply(s, r, basis->U, KU);
+    dense_gemm(true, false, r, r, n, 1, basis->U, KU, 0, A);
+    dense_gemv_t_set(n, r, 1, basis->U, f, g);
+    memcpy(g + r, g, (size_t)r * sizeof *g);
+    bench_try(dense_cholesky(r, A));
+    dense_cholesky_solve(r, A, 1, g);
+    double work = dense_dot(r, g, g + r);
+    fem_free(KU), fem_free(A), fem_free(g);
+    return work;
+}
+
+// Gravity sideways on the whole body: how far it gives, in parts of what full FEM gives.
+static void print_locking(before *b, const stitch_model *m, const modes_basis *fresh) {
+    int                  n = m->body.n;
+    double              *e = fem_calloc(4 * (size_t)n, sizeof *e), *f = e + n, *copy = f + n, *x = copy + n;
+    modes_basis          without = {0};
+    modes_stitch_options options = modes_stitch_default_options();
+    if (!e) bench_try(fem_fail(FEM_NO_MEMORY, "no memory for a load"));
+    for (int i = 1; i < n; i += 3) e[i] = 1;
+    fem_sparse_multiply(&m->body.M, 1, e, f);
+    for (int i = 0; i < n; i++) copy[i] = f[i] = m->body.fixed[i] ? 0 : f[i];
+    bench_try(modes_stitched_solve(b->stitched, 1, copy, x));
+    double full = dense_dot(n, f, x);
+    options.count = LINEAR, options.rigid_out = true;
+    bench_try(modes_stitched_modes(b->stitched, &b->basis, &options, &without, NULL));
+    printf(
+        "   gives to sideways gravity, of full FEM: old subspace %.4f, new subspace %.4f, without rigid motions %.4f\n",
+        compliance(b->stitched, &b->basis, f) / full, compliance(b->stitched, fresh, f) / full,
+        compliance(b->stitched, &without, f) / full);
+    modes_basis_destroy(&without);
+    fem_free(e);
+}
+
+// ---- the table ----------------------------------------------------------------------------------------------------
+
+static void run_model(stitch_model *m) {
+    before      b;
+    scratch     s;
+    figures     form[3];
+    modes_basis basis = {0}, kept[2] = {{0}, {0}};
+    modes_pool  pool = {0}, scratch_pool = {0};
+    double     *omega2 = NULL;
+    before_create(&b, m, true);
+    bench_try(modes_stitched_add(b.stitched, m->count, m->stitches));
+    scratch_create(&s, m, b.stitched);
+    printf("%s: %.1fK vertices, %.1fK tets, %d springs (P2: %gK, %gK, %g)\n", m->name, m->body.mesh.vertex_count / 1e3,
+           m->body.mesh.element_count / 1e3, m->count, m->paper_size[0], m->paper_size[1], m->paper_size[2]);
+    for (modes_stitch_form f = 0; f < 3; f++) {
+        form[f] = measure_form(&b, m, &s, f, &basis);
+        printf("   (a) %-10s scratch %.3f s, ours %.3f s: %5.1fx (P2 %.1fx); 20 frequencies within %.3g %%, coverage "
+               "above %.5f\n",
+               modes_stitch_form_name(f), s.seconds, form[f].seconds, s.seconds / form[f].seconds, m->paper[0],
+               100 * form[f].error, form[f].share);
+        printf("                  of that: columns %.3f s, small problem %.3f s, modes %.3f s\n",
+               form[f].report.seconds_enrich, form[f].report.seconds_project, form[f].report.seconds_combine);
+    }
+    print_locking(&b, m, &basis);
+    modes_hybrid_options hybrid = modes_hybrid_default_options();
+    modes_hybrid_report  report;
+    hybrid.kept = m->derivatives - 21;
+    double begun = now();
+    bench_try(modes_stitched_derivatives(b.stitched, m->body.body, &basis, &b.rights, &b.basis, &hybrid, &pool, &omega2,
+                                         &report));
+    double ours = now() - begun, theirs = derive_from_scratch(m, &s, &scratch_pool);
+    printf("   (b) %d derivatives: scratch %.3f s, ours %.3f s: %5.1fx (P2 %.1fx); right-hand sides %.3f, solved %.3f, "
+           "old ones %.3f s\n",
+           m->derivatives, theirs, ours, theirs / ours, m->paper[1], report.seconds_right, report.seconds_solve,
+           report.seconds_old);
+    double svd = plain_svd(m, &pool), pca = condense(m, &pool, omega2, MODES_PCA, &kept[0]);
+    double random = condense(m, &pool, omega2, MODES_RANDOMIZED_PCA, &kept[1]);
+    double covered[MOST_COLUMNS], least = 1;
+    bench_try(modes_coverage(&m->body.problem, kept[1].r, kept[1].U, 40, kept[0].U, covered));
+    for (int j = 0; j < 40; j++) least = fmin(least, covered[j]);
+    printf("   (c) %d candidates: SVD %.3f s, mass-PCA %.3f s, randomized %.3f s: %5.1fx and %.1fx (P2 %.1fx); 40 "
+           "leading columns covered to %.6f\n",
+           pool.count, svd, pca, random, svd / random, pca / random, m->paper[2], least);
+    fflush(stdout);
+    fem_free(omega2);
+    modes_pool_destroy(&pool), modes_pool_destroy(&scratch_pool);
+    modes_basis_destroy(&basis), modes_basis_destroy(&kept[0]), modes_basis_destroy(&kept[1]);
+    before_destroy(&b);
+    scratch_destroy(&s);
+    stitch_model_destroy(m);
+}
+
+// ---- coverage curves (P2 Fig. 3) and two rounds (P2 Fig. 10)
+// ---------------------------------------------------------
+
+// Share of each of the first true modes in a basis, a line of the figure.
+static void add_curve(plot *figure, const char *name, const stitch_model *m, const scratch *s,
+                      const modes_basis *basis) {
+    double covered[LINEAR], x[LINEAR];
+    bench_try(modes_coverage(&m->body.problem, basis->r, basis->U, LINEAR, s->basis.U, covered));
+    for (int j = 0; j < LINEAR; j++) x[j] = j + 1;
+    plot_series(figure, name, LINEAR, x, covered);
+    printf("   %-28s coverage of mode 1, 10, 20, 30: %.5f %.5f %.5f %.5f\n", name, covered[0], covered[9], covered[19],
+           covered[29]);
+}
+
+// A plant of three domains: one branch is stitched on, then the other.
+static void run_rounds(void) {
+    stitch_model         m = {.factor = 1, .old_modes = LINEAR};
+    before               b;
+    scratch              s;
+    modes_basis          first = {0}, second = {0};
+    modes_stitch_options options = modes_stitch_default_options();
+    plot                *figure = plot_create("Coverage of the true modes (P2 Fig. 3)", "mode", "share", false, false);
+    make_plant(&m, 2);
+    before_create(&b, &m, false);
+    int right = modes_stitched_domain_of(b.stitched, m.stitches[0].b), front = 0;
+    for (int i = 0; i < m.count; i++) // those of one branch first
+        if (modes_stitched_domain_of(b.stitched, m.stitches[i].b) == right) {
+            modes_stitch swap = m.stitches[front];
+            m.stitches[front++] = m.stitches[i], m.stitches[i] = swap;
+        }
+    bench_try(modes_stitched_add(b.stitched, m.count, m.stitches));
+    scratch_create(&s, &m, b.stitched);
+    bench_try(modes_stitched_remove(b.stitched, m.count, m.stitches));
+    printf("plant of three domains, %.1fK tets, %d and %d stitches in two rounds (P2 Fig. 3 and 10)\n",
+           m.body.mesh.element_count / 1e3, front, m.count - front);
+    options.count = LINEAR;
+    for (modes_stitch_form f = 0; f < 3; f++) {
+        char name[64];
+        options.form = f, options.since = 0;
+        bench_try(modes_stitched_add(b.stitched, front, m.stitches));
+        bench_try(modes_stitched_modes(b.stitched, &b.basis, &options, &first, NULL));
+        bench_try(modes_stitched_add(b.stitched, m.count - front, m.stitches + front));
+        options.since = front;
+        bench_try(modes_stitched_modes(b.stitched, &first, &options, &second, NULL));
+        snprintf(name, sizeof name, "%s, two rounds", modes_stitch_form_name(f));
+        add_curve(figure, name, &m, &s, &second);
+        options.since = 0;
+        bench_try(modes_stitched_modes(b.stitched, &b.basis, &options, &second, NULL));
+        add_curve(figure, modes_stitch_form_name(f), &m, &s, &second);
+        bench_try(modes_stitched_remove(b.stitched, m.count, m.stitches));
+    }
+    plot_write(figure, "out/bench/stitch_coverage.svg");
+    modes_basis_destroy(&first), modes_basis_destroy(&second);
+    before_destroy(&b), scratch_destroy(&s), stitch_model_destroy(&m);
+}
+
+// ---- speed-up against the number of stitches (P2 Fig. 5) -----------------------------------------------------------
+
+static void run_counts(void) {
+    const int counts[] = {5, 10, 20, 40, 80, 160, 320, 640};
+    enum { COUNTS = sizeof counts / sizeof *counts };
+    double x[COUNTS], y[3][COUNTS];
+    int    even = 0;
+    printf("speed-up of the linear modes against the number of stitches, oball (P2 Fig. 5)\n");
+    for (int k = 0; k < COUNTS; k++) {
+        stitch_model m = {.factor = 1, .old_modes = LINEAR};
+        before       b;
+        scratch      s;
+        modes_basis  basis = {0};
+        make_oball(&m, counts[k]);
+        m.factor = 1;
+        before_create(&b, &m, false);
+        bench_try(modes_stitched_add(b.stitched, m.count, m.stitches));
+        scratch_create(&s, &m, b.stitched);
+        x[k] = m.count;
+        for (modes_stitch_form f = 0; f < 3; f++) y[f][k] = s.seconds / measure_form(&b, &m, &s, f, &basis).seconds;
+        printf("   %4d stitches: lowrank %.1fx, ritz %.1fx, attachment %.1fx\n", m.count, y[0][k], y[1][k], y[2][k]);
+        fflush(stdout);
+        if (y[2][k] > 1) even = m.count;
+        modes_basis_destroy(&basis);
+        before_destroy(&b), scratch_destroy(&s), stitch_model_destroy(&m);
+    }
+    printf("   attachment is ahead up to %d stitches at least\n", even);
+    plot *figure = plot_create("Speed-up against from scratch (P2 Fig. 5)", "stitches", "times", true, true);
+    for (modes_stitch_form f = 0; f < 3; f++) plot_series(figure, modes_stitch_form_name(f), COUNTS, x, y[f]);
+    plot_write(figure, "out/bench/stitch_speedup.svg");
+}
+
+int main(int argc, char **argv) {
+    bench_header(argv, "stitching: P2 Table 1, Fig. 1 b, 5, 7; one thread");
+    const char *only = argc > 1 ? argv[1] : NULL;
+    fem_set_threads(1);
+    stitch_model models[5] = {
+        {.name = "stomach",
+         .old_modes = 30,
+         .factor = 1,
+         .derivatives = 201,
+         .paper_size = {37, 118, 30},
+         .paper = {15.3, 5.0, 6.9}},
+        {.name = "plant",
+         .old_modes = 30,
+         .factor = 1,
+         .derivatives = 91,
+         .paper_size = {13, 43, 30},
+         .paper = {10.3, 7.6, 3.8}},
+        {.name = "fork",
+         .old_modes = 30,
+         .factor = 1,
+         .derivatives = 143,
+         .paper_size = {13, 55, 40},
+         .paper = {9.0, 5.4, 4.1}},
+        {.name = "dinosaur",
+         .old_modes = 30,
+         .factor = 1,
+         .derivatives = 91,
+         .paper_size = {57, 192, 38},
+         .paper = {5.3, 8.1, 4.5}},
+        {.name = "oball",
+         .old_modes = 90,
+         .factor = 1,
+         .derivatives = 143,
+         .paper_size = {16, 60, 160},
+         .paper = {3.4, 5.2, 4.3}},
+    };
+    for (int i = 0; i < 5; i++) {
+        if (only && strcmp(only, models[i].name) != 0) continue;
+        if (i == 0) make_stomach(&models[i]);
+        if (i == 1) make_plant(&models[i], 1);
+        if (i == 2) make_fork(&models[i]);
+        if (i == 3) make_dinosaur(&models[i]);
+        if (i == 4) make_oball(&models[i], 160);
+        run_model(&models[i]);
+    }
+    if (!only || strcmp(only, "rounds") == 0) run_rounds();
+    if (!only || strcmp(only, "counts") == 0) run_counts();
+    return 0;
+}

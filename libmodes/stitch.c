@@ -1,0 +1,546 @@
+// The stiffness of a stitched body: its list of springs, products, and solves with the factor of the body without them.
+#include "libmodes/stitch_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+fem_status stitch_no_memory(const modes_stitched *s, const char *what) {
+    return fem_fail(FEM_NO_MEMORY, "no memory for the %s of %d stitches", what, s->count);
+}
+
+// ---- life -----------------------------------------------------------------------------------------------------------
+
+void modes_stitched_destroy(modes_stitched *s) {
+    if (!s) return;
+    if (s->own) modes_inverse_destroy(s->inverse);
+    modes_mass_destroy(&s->mass);
+    stitch_coupling_destroy(&s->whole);
+    fem_free(s->domain), fem_free(s->factor), fem_free(s->diagonal), fem_free(s->stitches), fem_free(s->Y);
+    fem_free(s);
+}
+
+fem_status modes_stitched_create(modes_stitched **result, const modes_problem *problem, modes_inverse *inverse) {
+    fem_status      status = FEM_OK;
+    int             vertices = problem->mesh->vertex_count;
+    modes_stitched *s = fem_calloc(1, sizeof *s);
+    if (!s) return fem_fail(FEM_NO_MEMORY, "no memory for a stitched body");
+    s->problem = problem, s->inverse = inverse, s->n = 3 * vertices;
+    s->domain = fem_alloc((size_t)vertices, sizeof *s->domain);
+    s->diagonal = fem_alloc((size_t)s->n, sizeof *s->diagonal);
+    if (!s->domain || !s->diagonal) {
+        status = stitch_no_memory(s, "domains");
+        goto done;
+    }
+    FEM_TRY(fem_mesh_components(problem->mesh, s->domain, &s->domains));
+    s->factor = fem_alloc((size_t)s->domains, sizeof *s->factor);
+    if (!s->factor) {
+        status = stitch_no_memory(s, "domains");
+        goto done;
+    }
+    for (int d = 0; d < s->domains; d++) s->factor[d] = 1;
+    if (!inverse) {
+        FEM_TRY(modes_inverse_create(&s->inverse, problem, MODES_BORDER_MASS));
+        s->own = true;
+    } else if (inverse->border != MODES_BORDER_MASS || inverse->n != s->n) {
+        status = fem_fail(FEM_BAD_INPUT, "stitching needs the inverse of the same body, with the border by mass");
+        goto done;
+    }
+    FEM_TRY(modes_mass_create(&s->mass, problem->M));
+    for (int i = 0; i < s->n; i++)
+        s->diagonal[i] = s->inverse->fixed[i]
+                             ? 1
+                             : problem->M->value[9 * (size_t)problem->M->row_start[i / 3] + 4 * (size_t)(i % 3)];
+    s->report.rigid = s->inverse->report.rigid;
+    *result = s;
+    s = NULL;
+done:
+    modes_stitched_destroy(s);
+    return status;
+}
+
+int                 modes_stitched_count(const modes_stitched *s) { return s->count; }
+const modes_stitch *modes_stitched_list(const modes_stitched *s) { return s->stitches; }
+int                 modes_stitched_domains(const modes_stitched *s) { return s->domains; }
+int                 modes_stitched_domain_of(const modes_stitched *s, int vertex) { return s->domain[vertex]; }
+double              modes_stitched_factor(const modes_stitched *s, int domain) { return s->factor[domain]; }
+
+// ---- the list of stitches ---------------------------------------------------------------------------------------
+
+static double material_stiffness(const modes_stitched *s, int vertex) { // largest of the diagonal of K there
+    const fem_sparse *K = s->problem->K;
+    const double     *block = K->value + 9 * (size_t)K->row_start[vertex];
+    return s->factor[s->domain[vertex]] * fmax(block[0], fmax(block[4], block[8]));
+}
+
+static bool is_held(const modes_stitched *s, int vertex) {
+    const unsigned char *fixed = s->inverse->fixed + 3 * (size_t)vertex;
+    return fixed[0] && fixed[1] && fixed[2];
+}
+
+static bool same_ends(const modes_stitch *x, const modes_stitch *y) {
+    return (x->a == y->a && x->b == y->b) || (x->a == y->b && x->b == y->a);
+}
+
+static fem_status check_ends(const modes_stitched *s, int index, const modes_stitch *stitch, double size) {
+    const fem_mesh *mesh = s->problem->mesh;
+    int             base = mesh->file_base, ends[2] = {stitch->a, stitch->b};
+    for (int e = 0; e < 2; e++) {
+        if (ends[e] < 0 || ends[e] >= mesh->vertex_count)
+            return fem_fail(FEM_BAD_INPUT, "stitch %d: vertex %d, expected %d to %d", index + 1, ends[e] + base, base,
+                            mesh->vertex_count - 1 + base);
+        if (s->domain[ends[e]] < 0)
+            return fem_fail(FEM_BAD_INPUT, "stitch %d: vertex %d belongs to no element", index + 1, ends[e] + base);
+    }
+    if (stitch->a == stitch->b)
+        return fem_fail(FEM_BAD_INPUT, "stitch %d: vertex %d twice, expected two vertices", index + 1,
+                        stitch->a + base);
+    if (is_held(s, stitch->a) && is_held(s, stitch->b))
+        return fem_fail(FEM_BAD_INPUT, "stitch %d: vertices %d and %d are both fixed, expected one that can move",
+                        index + 1, stitch->a + base, stitch->b + base);
+    double gap = vec3_distance(mesh->vertices + 3 * (size_t)stitch->a, mesh->vertices + 3 * (size_t)stitch->b);
+    if (!(gap <= MODES_STITCH_GAP * size))
+        return fem_fail(FEM_BAD_INPUT,
+                        "stitch %d: vertices %d and %d are %g m apart, expected two in the same place; aligning them "
+                        "before would do",
+                        index + 1, stitch->a + base, stitch->b + base, gap);
+    return FEM_OK;
+}
+
+static fem_status check_stitch(const modes_stitched *s, int index, const modes_stitch *stitch, double size) {
+    fem_status status = check_ends(s, index, stitch, size);
+    if (status != FEM_OK) return status;
+    if (!(stitch->stiffness > 0) || !isfinite(stitch->stiffness))
+        return fem_fail(FEM_BAD_INPUT, "stitch %d: stiffness %g N/m, expected > 0", index + 1, stitch->stiffness);
+    double material = fmin(material_stiffness(s, stitch->a), material_stiffness(s, stitch->b));
+    double ratio = stitch->stiffness / material;
+    if (!(ratio <= MODES_STITCH_RANGE && ratio >= 1 / MODES_STITCH_RANGE))
+        return fem_fail(FEM_BAD_INPUT,
+                        "stitch %d: stiffness %g N/m is %.3g times that of the material there (%.3g N/m), expected "
+                        "%g to %g times; a thousand times holds as if grown together",
+                        index + 1, stitch->stiffness, ratio, material, 1 / MODES_STITCH_RANGE, MODES_STITCH_RANGE);
+    return FEM_OK;
+}
+
+static double mesh_size(const fem_mesh *mesh) {
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    for (int i = 0; i < 3 * mesh->vertex_count; i++) {
+        low[i % 3] = fmin(low[i % 3], mesh->vertices[i]);
+        high[i % 3] = fmax(high[i % 3], mesh->vertices[i]);
+    }
+    return vec3_distance(low, high);
+}
+
+static int compare_ends(const void *x, const void *y) {
+    const modes_stitch *p = *(const modes_stitch *const *)x, *q = *(const modes_stitch *const *)y;
+    int                 p0 = p->a < p->b ? p->a : p->b, p1 = p->a + p->b - p0;
+    int                 q0 = q->a < q->b ? q->a : q->b, q1 = q->a + q->b - q0;
+    if (p0 != q0) return p0 < q0 ? -1 : 1;
+    return p1 == q1 ? 0 : p1 < q1 ? -1 : 1;
+}
+
+// The first two of a list that have the same ends, by sorting pointers to them.
+static fem_status check_repeats(const modes_stitched *s, int total, const modes_stitch *list) {
+    const modes_stitch **sorted = fem_alloc((size_t)total, sizeof *sorted);
+    fem_status           status = FEM_OK;
+    int                  base = s->problem->mesh->file_base;
+    if (!sorted) return stitch_no_memory(s, "list");
+    for (int i = 0; i < total; i++) sorted[i] = list + i;
+    qsort(sorted, (size_t)total, sizeof *sorted, compare_ends);
+    for (int i = 1; i < total && status == FEM_OK; i++)
+        if (same_ends(sorted[i - 1], sorted[i])) {
+            long later = sorted[i] > sorted[i - 1] ? sorted[i] - list : sorted[i - 1] - list;
+            status = fem_fail(FEM_BAD_INPUT, "stitch %ld: vertices %d and %d are stitched already",
+                              later - s->count + 1, list[later].a + base, list[later].b + base);
+        }
+    fem_free(sorted);
+    return status;
+}
+
+static void forget_coupling(modes_stitched *s) {
+    stitch_coupling_destroy(&s->whole);
+    s->coupled = false;
+}
+
+fem_status modes_stitched_add(modes_stitched *s, int count, const modes_stitch *stitches) {
+    fem_status status = FEM_OK;
+    double     size = mesh_size(s->problem->mesh);
+    if (count < 1) return fem_fail(FEM_BAD_INPUT, "%d stitches, expected at least one", count);
+    for (int i = 0; i < count; i++) FEM_TRY(check_stitch(s, i, &stitches[i], size));
+    FEM_TRY(fem_grow((void **)&s->stitches, &s->capacity, (size_t)s->count + (size_t)count, sizeof *s->stitches));
+    memcpy(s->stitches + s->count, stitches, (size_t)count * sizeof *stitches);
+    FEM_TRY(check_repeats(s, s->count + count, s->stitches));
+    s->count += count;
+    forget_coupling(s);
+done:
+    return status;
+}
+
+fem_status modes_stitched_remove(modes_stitched *s, int count, const modes_stitch *stitches) {
+    size_t n = (size_t)s->n;
+    int    base = s->problem->mesh->file_base, kept = 0, ready = 0;
+    char  *gone = fem_calloc((size_t)s->count + 1, 1);
+    if (!gone) return stitch_no_memory(s, "list");
+    for (int i = 0; i < count; i++) {
+        int k = 0;
+        while (k < s->count && (gone[k] || !same_ends(&s->stitches[k], &stitches[i]))) k++;
+        if (k == s->count) {
+            fem_free(gone);
+            return fem_fail(FEM_BAD_INPUT, "stitch %d: vertices %d and %d are not stitched", i + 1,
+                            stitches[i].a + base, stitches[i].b + base);
+        }
+        gone[k] = 1;
+    }
+    for (int k = 0; k < s->count; k++) {
+        if (gone[k]) continue;
+        if (k < s->ready) {
+            if (kept != k) memmove(s->Y + 3 * (size_t)kept * n, s->Y + 3 * (size_t)k * n, 3 * n * sizeof *s->Y);
+            ready++;
+        }
+        s->stitches[kept++] = s->stitches[k];
+    }
+    s->count = kept, s->ready = ready;
+    fem_free(gone);
+    if (count > 0) forget_coupling(s);
+    return FEM_OK;
+}
+
+fem_status modes_stitched_scale(modes_stitched *s, int domain, double factor) {
+    if (domain < 0 || domain >= s->domains)
+        return fem_fail(FEM_BAD_INPUT, "domain %d, but the body has %d", domain, s->domains);
+    if (!(factor >= 1 / MODES_STITCH_RANGE && factor <= MODES_STITCH_RANGE))
+        return fem_fail(FEM_BAD_INPUT, "stiffness of domain %d: factor %g, expected %g to %g", domain, factor,
+                        1 / MODES_STITCH_RANGE, MODES_STITCH_RANGE);
+    double change = s->factor[domain] / factor;
+    for (int j = 0; j < 3 * s->ready; j++)
+        for (int i = 0; i < s->n; i++)
+            if (s->domain[i / 3] == domain) s->Y[(size_t)j * (size_t)s->n + (size_t)i] *= change;
+    s->factor[domain] = factor;
+    forget_coupling(s);
+    return FEM_OK;
+}
+
+// ---- products ---------------------------------------------------------------------------------------------------
+
+void stitch_differences(const modes_stitched *s, int first, int count, int columns, const double *X, double *T) {
+    const unsigned char *fixed = s->inverse->fixed;
+    for (int c = 0; c < columns; c++) {
+        const double *x = X + (size_t)c * (size_t)s->n;
+        double       *t = T + (size_t)c * 3 * (size_t)count;
+        for (int k = 0; k < count; k++)
+            for (int i = 0; i < 3; i++) {
+                int a = 3 * s->stitches[first + k].a + i, b = 3 * s->stitches[first + k].b + i;
+                t[3 * k + i] = (fixed[a] ? 0 : x[a]) - (fixed[b] ? 0 : x[b]);
+            }
+    }
+}
+
+void stitch_spread(const modes_stitched *s, int first, int count, int columns, double alpha, const double *T,
+                   double *X) {
+    const unsigned char *fixed = s->inverse->fixed;
+    for (int c = 0; c < columns; c++) {
+        double       *x = X + (size_t)c * (size_t)s->n;
+        const double *t = T + (size_t)c * 3 * (size_t)count;
+        for (int k = 0; k < count; k++)
+            for (int i = 0; i < 3; i++) {
+                int a = 3 * s->stitches[first + k].a + i, b = 3 * s->stitches[first + k].b + i;
+                if (!fixed[a]) x[a] += alpha * t[3 * k + i];
+                if (!fixed[b]) x[b] -= alpha * t[3 * k + i];
+            }
+    }
+}
+
+void stitch_add_springs(const modes_stitched *s, int stitches, const double *x, double *y) {
+    double difference[3], force[3];
+    for (int k = 0; k < stitches; k++) {
+        stitch_differences(s, k, 1, 1, x, difference);
+        for (int i = 0; i < 3; i++) force[i] = s->stitches[k].stiffness * difference[i];
+        stitch_spread(s, k, 1, 1, 1, force, y);
+    }
+}
+
+void stitch_multiply(const modes_stitched *s, int stitches, int columns, const double *X, double *Y) {
+    size_t n = (size_t)s->n;
+    fem_sparse_multiply(s->problem->K, columns, X, Y);
+    for (int c = 0; c < columns; c++) {
+        double *y = Y + (size_t)c * n;
+        for (size_t i = 0; i < n; i++) // K has no entries between domains
+            if (s->domain[i / 3] >= 0) y[i] *= s->factor[s->domain[i / 3]];
+        stitch_add_springs(s, stitches, X + (size_t)c * n, y);
+    }
+}
+
+void modes_stitched_multiply(const modes_stitched *s, int columns, const double *X, double *Y) {
+    stitch_multiply(s, s->count, columns, X, Y);
+}
+
+// ---- solves -----------------------------------------------------------------------------------------------------
+
+// X = G B: per domain the inverse is 1/factor of the original's.
+static fem_status solve_domains(modes_stitched *s, int columns, double *B, double *X) {
+    fem_status status = modes_inverse_solve(s->inverse, columns, B, X);
+    bool       scaled = false;
+    for (int d = 0; d < s->domains; d++) scaled |= s->factor[d] != 1;
+    for (size_t i = 0; scaled && status == FEM_OK && i < (size_t)columns * (size_t)s->n; i++)
+        if (s->domain[i % (size_t)s->n / 3] >= 0) X[i] /= s->factor[s->domain[i % (size_t)s->n / 3]];
+    s->report.solves += columns;
+    return status;
+}
+
+fem_status stitch_responses(modes_stitched *s) {
+    fem_status status = FEM_OK;
+    size_t     n = (size_t)s->n;
+    int        columns = 3 * (s->count - s->ready);
+    if (columns <= 0) return FEM_OK;
+    double *Y = fem_realloc(s->Y, 3 * (size_t)s->count * n, sizeof *Y);
+    if (!Y) return stitch_no_memory(s, "static answers");
+    s->Y = Y;
+    double *added = Y + 3 * (size_t)s->ready * n;
+    memset(added, 0, (size_t)columns * n * sizeof *added);
+    for (int k = s->ready; k < s->count; k++)
+        for (int i = 0; i < 3; i++) {
+            double unit[3] = {i == 0, i == 1, i == 2};
+            stitch_spread(s, k, 1, 1, 1, unit, Y + (3 * (size_t)k + (size_t)i) * n);
+        }
+    FEM_TRY(solve_domains(s, columns, added, added));
+    s->ready = s->count;
+done:
+    return status;
+}
+
+void stitch_coupling_destroy(stitch_coupling *c) {
+    fem_free(c->R), fem_free(c->S), fem_free(c->Q), fem_free(c->H);
+    *c = (stitch_coupling){0};
+}
+
+// By the singular vectors of B^T R.
+fem_status stitch_split_rigid(const modes_stitched *s, int first, int count, int rigid, const double *R,
+                              double **turned, int *tied) {
+    fem_status status = FEM_OK;
+    int        rows = 3 * count > rigid ? 3 * count : rigid; // zero rows do not change the singular vectors
+    size_t     n = (size_t)s->n, square = (size_t)rigid * (size_t)rigid;
+    *turned = NULL, *tied = 0;
+    if (rigid == 0) return FEM_OK;
+    double *T = fem_calloc((size_t)rows * (size_t)rigid, sizeof *T);
+    double *part = fem_alloc(3 * (size_t)count + 1, sizeof *part);
+    double *singular = fem_alloc((size_t)rigid, sizeof *singular),
+           *result = fem_calloc(n * (size_t)rigid, sizeof *result);
+    double *Vt = fem_calloc(square, sizeof *Vt), *V = fem_calloc(square, sizeof *V);
+    if (!T || !part || !singular || !result || !Vt || !V) {
+        status = stitch_no_memory(s, "rigid motions");
+        goto done;
+    }
+    for (int j = 0; j < rigid; j++) {
+        stitch_differences(s, first, count, 1, R + (size_t)j * n, part);
+        memcpy(T + (size_t)j * (size_t)rows, part, 3 * (size_t)count * sizeof *T);
+    }
+    FEM_TRY(dense_svd(rows, rigid, T, singular, Vt));
+    double moved = 0; // what differences are small beside; ends of stitches may lie on the axis of a motion
+    for (size_t i = 0; i < n * (size_t)rigid; i++) moved = fmax(moved, fabs(R[i]));
+    for (int j = 0; j < rigid; j++) {
+        *tied += singular[j] > 1e-8 * moved;
+        for (int i = 0; i < rigid; i++)
+            V[(size_t)j * (size_t)rigid + (size_t)i] = Vt[(size_t)i * (size_t)rigid + (size_t)j];
+    }
+    tall_add(s->n, rigid, rigid, 1, R, V, result);
+    *turned = result;
+    result = NULL;
+done:
+    fem_free(T), fem_free(part), fem_free(singular), fem_free(result), fem_free(Vt), fem_free(V);
+    return status;
+}
+
+fem_status stitch_coupling_create(modes_stitched *s, int stitches, stitch_coupling *result) {
+    fem_status      status = FEM_OK;
+    int             m = 3 * stitches;
+    stitch_coupling c = {.stitches = stitches};
+    FEM_TRY(stitch_split_rigid(s, 0, stitches, s->inverse->report.rigid, s->inverse->R, &c.R, &c.tied));
+    c.loose = s->inverse->report.rigid - c.tied;
+    c.S = fem_alloc((size_t)m * (size_t)m, sizeof *c.S);
+    c.Q = fem_alloc((size_t)m * (size_t)c.tied, sizeof *c.Q);
+    c.H = fem_alloc((size_t)c.tied * (size_t)c.tied, sizeof *c.H);
+    double *P = fem_alloc((size_t)m * (size_t)c.tied, sizeof *P);
+    if (!c.S || !c.Q || !c.H || !P) {
+        fem_free(P);
+        status = stitch_no_memory(s, "small system");
+        goto done;
+    }
+    if (m > 0) {
+        stitch_differences(s, 0, stitches, m, s->Y, c.S);
+        for (int i = 0; i < m; i++) {
+            for (int j = 0; j < i; j++) // symmetric up to rounding
+                c.S[(size_t)j * (size_t)m + (size_t)i] =
+                    (c.S[(size_t)j * (size_t)m + (size_t)i] + c.S[(size_t)i * (size_t)m + (size_t)j]) / 2;
+            c.S[(size_t)i * (size_t)m + (size_t)i] += 1 / s->stitches[i / 3].stiffness;
+        }
+        status = dense_cholesky(m, c.S);
+        if (status == FEM_OK && c.tied > 0) {
+            stitch_differences(s, 0, stitches, c.tied, c.R, P);
+            memcpy(c.Q, P, (size_t)m * (size_t)c.tied * sizeof *P);
+            dense_cholesky_solve(m, c.S, c.tied, c.Q);
+            dense_gemm(true, false, c.tied, c.tied, m, 1, P, c.Q, 0, c.H);
+            status = dense_cholesky(c.tied, c.H);
+        }
+        if (status != FEM_OK) fem_fail_prefix(status, "the system of %d stitches: ", stitches);
+    }
+    fem_free(P);
+    if (status != FEM_OK) goto done;
+    *result = c;
+    c = (stitch_coupling){0};
+done:
+    stitch_coupling_destroy(&c);
+    return status;
+}
+
+fem_status stitch_coupling_apply(const modes_stitched *s, const stitch_coupling *c, int columns, const double *load,
+                                 double *X) {
+    int m = 3 * c->stitches, tied = c->tied;
+    if (m == 0) return FEM_OK;
+    double *t = fem_alloc((size_t)m * (size_t)columns, sizeof *t);
+    double *w = fem_alloc((size_t)tied * (size_t)columns + 1, sizeof *w);
+    if (!t || !w) {
+        fem_free(t), fem_free(w);
+        return stitch_no_memory(s, "forces");
+    }
+    stitch_differences(s, 0, c->stitches, columns, X, t); // g
+    if (tied > 0) {                                       // H c = R1^T f - Q^T g
+        memcpy(w, load, (size_t)tied * (size_t)columns * sizeof *w);
+        dense_gemm(true, false, tied, columns, m, -1, c->Q, t, 1, w);
+        dense_cholesky_solve(tied, c->H, columns, w);
+    }
+    dense_cholesky_solve(m, c->S, columns, t); // t = S^-1 g + Q c
+    if (tied > 0) dense_gemm(false, false, m, columns, tied, 1, c->Q, w, 1, t);
+    tall_add(s->n, m, columns, -1, s->Y, t, X);
+    if (tied > 0) tall_add(s->n, tied, columns, 1, c->R, w, X);
+    fem_free(t), fem_free(w);
+    return FEM_OK;
+}
+
+fem_status stitch_couple(modes_stitched *s) {
+    fem_status status = FEM_OK;
+    if (s->coupled) return FEM_OK;
+    FEM_TRY(stitch_responses(s));
+    FEM_TRY(stitch_coupling_create(s, s->count, &s->whole));
+    s->coupled = true;
+done:
+    return status;
+}
+
+fem_status modes_stitched_get_report(modes_stitched *s, modes_stitched_report *report) {
+    fem_status status = stitch_couple(s);
+    if (status != FEM_OK) return status;
+    s->report.loose = s->whole.loose;
+    *report = s->report;
+    return FEM_OK;
+}
+
+// b -= M R0 R0^T b, and zero where fixed
+static fem_status free_of_loose(const modes_stitched *s, int columns, double *B) {
+    fem_status    status = FEM_OK;
+    size_t        n = (size_t)s->n;
+    int           loose = s->whole.loose;
+    const double *R0 = s->whole.R ? s->whole.R + (size_t)s->whole.tied * n : NULL;
+    double       *MR = NULL, *T = NULL;
+    for (size_t i = 0; i < (size_t)columns * n; i++)
+        if (s->inverse->fixed[i % n]) B[i] = 0;
+    if (loose == 0) return FEM_OK;
+    MR = fem_alloc(n * (size_t)loose, sizeof *MR), T = fem_alloc((size_t)loose * (size_t)columns, sizeof *T);
+    if (!MR || !T) {
+        status = stitch_no_memory(s, "loads");
+        goto done;
+    }
+    modes_mass_multiply(&s->mass, loose, R0, MR);
+    FEM_TRY(tall_inner(s->n, loose, columns, R0, B, T));
+    tall_add(s->n, loose, columns, -1, MR, T, B);
+done:
+    fem_free(MR), fem_free(T);
+    return status;
+}
+
+// X = K^-1 F, F free of loose motions; F is kept, `work` has its size
+static fem_status solve_once(modes_stitched *s, int columns, const double *F, double *work, double *X) {
+    fem_status status = FEM_OK;
+    double    *load = fem_alloc((size_t)s->whole.tied * (size_t)columns + 1, sizeof *load);
+    if (!load) return stitch_no_memory(s, "loads");
+    if (s->whole.tied > 0) FEM_TRY(tall_inner(s->n, s->whole.tied, columns, s->whole.R, F, load));
+    memcpy(work, F, (size_t)columns * (size_t)s->n * sizeof *F);
+    FEM_TRY(solve_domains(s, columns, work, X));
+    FEM_TRY(stitch_coupling_apply(s, &s->whole, columns, load, X));
+done:
+    fem_free(load);
+    return status;
+}
+
+enum { SOLVE_COLUMNS = 64 }; // at a time: bounds the work space
+static const double refine_above = 1e-11;
+
+static double largest_entry(const modes_stitched *s) { // of K^; diagonal blocks come first in their rows
+    const fem_sparse *K = s->problem->K;
+    double            largest = 0;
+    for (int v = 0; v < K->n; v++)
+        for (int i = 0; s->domain[v] >= 0 && i < 9; i += 4)
+            largest = fmax(largest, s->factor[s->domain[v]] * K->value[9 * (size_t)K->row_start[v] + (size_t)i]);
+    for (int k = 0; k < s->count; k++) largest = fmax(largest, s->stitches[k].stiffness);
+    return largest;
+}
+
+static fem_status solve_panel(modes_stitched *s, int columns, bool checked, double *B, double *work, double *X) {
+    fem_status status = FEM_OK;
+    size_t     n = (size_t)s->n;
+    int        rough = 0;
+    double    *correction = work + (size_t)columns * n, rounding = 1e-15 * largest_entry(s); // of K^ x, per |x|
+    FEM_TRY(free_of_loose(s, columns, B));
+    FEM_TRY(solve_once(s, columns, B, work, X));
+    for (int pass = 0; pass < 2 && checked; pass++) {
+        double worst = 0;
+        modes_stitched_multiply(s, columns, X, work);
+        rough = 0;
+        for (int c = 0; c < columns; c++) {
+            double square = 0, whole = 0;
+            for (size_t i = (size_t)c * n; i < ((size_t)c + 1) * n; i++) {
+                work[i] = s->inverse->fixed[i % n] ? 0 : B[i] - work[i];
+                square += work[i] * work[i], whole += B[i] * B[i];
+            }
+            double residual = whole > 0 ? sqrt(square / whole) : 0;
+            rough += residual > refine_above && sqrt(square) > rounding * dense_norm(s->n, X + (size_t)c * n);
+            worst = fmax(worst, residual);
+        }
+        s->report.residual = fmax(s->report.residual, worst);
+        if (!isfinite(worst))
+            return fem_fail(FEM_INDEFINITE, "the system of %d stitches has no finite solution", s->count);
+        if (pass == 1 || rough == 0) break;
+        s->report.residual = 0; // of the answer, not of the first attempt
+        s->report.refined += columns;
+        FEM_TRY(solve_once(s, columns, work, correction + (size_t)columns * n, correction));
+        for (size_t i = 0; i < (size_t)columns * n; i++) X[i] += correction[i];
+    }
+    for (size_t i = 0; i < (size_t)columns * n; i++)
+        if (s->inverse->fixed[i % n]) X[i] = 0;
+done:
+    return status;
+}
+
+fem_status stitch_solve(modes_stitched *s, int columns, bool checked, double *B, double *X) {
+    fem_status status = FEM_OK;
+    size_t     n = (size_t)s->n;
+    int        panel = columns < SOLVE_COLUMNS ? columns : SOLVE_COLUMNS;
+    double    *work = NULL, begun = fem_seconds();
+    FEM_TRY(stitch_couple(s));
+    work = fem_alloc(3 * n * (size_t)panel, sizeof *work);
+    if (!work) {
+        status = stitch_no_memory(s, "solutions");
+        goto done;
+    }
+    s->report.residual = 0;
+    for (int first = 0; first < columns; first += panel) {
+        int part = columns - first < panel ? columns - first : panel;
+        FEM_TRY(solve_panel(s, part, checked, B + (size_t)first * n, work, X + (size_t)first * n));
+    }
+done:
+    s->report.seconds_solve += fem_seconds() - begun;
+    fem_free(work);
+    return status;
+}
+
+fem_status modes_stitched_solve(modes_stitched *s, int columns, double *B, double *X) {
+    return stitch_solve(s, columns, true, B, X);
+}

@@ -1,0 +1,492 @@
+// Modes of a stitched body from those of the body before, in three forms. [Mukherjee et al. 2016, section 4.1] and two
+// of ours.
+//
+// All look in the span of W = [R1, U, E]: the rigid motions that are tied now, the old modes, and columns E. With the
+// Cholesky factor of M the paper's P is an orthonormal basis of the part of L^-1 A that L^T U has not; L^-T P, which is
+// all that is needed of it, spans the part of M^-1 A that U has not, in the mass inner product: no factor of M.
+//
+// The small matrices W^T M W and W^T K^ W need few long products. E = M^-1 B: M E = B. E = K^-1 B (K of the stitches
+// before): K E = B but for rigid load. E is first freed of [R1, U], from then on by small matrices where nothing
+// cancels.
+#include "libmodes/stitch_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *modes_stitch_form_name(modes_stitch_form form) {
+    return form == MODES_STITCH_LOWRANK ? "lowrank" : form == MODES_STITCH_RITZ ? "ritz" : "attachment";
+}
+
+modes_stitch_options modes_stitch_default_options(void) {
+    return (modes_stitch_options){.form = MODES_STITCH_ATTACHMENT};
+}
+
+// ---- M^-1 -------------------------------------------------------------------------------------------------------
+
+typedef struct mass_solve_work {
+    const modes_stitched *s;
+    const double         *B;
+    double               *X, *work;
+    double                tolerance;
+} mass_solve_work;
+
+enum { MASS_ITERATIONS = 500 }; // many more than a mass matrix needs: D^-1 M has a condition of 5 (T4) or 27 (H8)
+
+static void mass_solve_task(void *context, int column, int worker) {
+    mass_solve_work      *w = context;
+    const modes_stitched *s = w->s;
+    size_t                n = (size_t)s->n;
+    const unsigned char  *fixed = s->inverse->fixed;
+    double               *x = w->X + (size_t)column * n, *r = w->work + (size_t)worker * 3 * n, *p = r + n, *Mp = p + n;
+    const double         *b = w->B + (size_t)column * n;
+    double                rho = 0, first = 0;
+    for (size_t i = 0; i < n; i++) {
+        x[i] = 0, r[i] = fixed[i] ? 0 : b[i], p[i] = r[i] / s->diagonal[i];
+        rho += r[i] * p[i];
+    }
+    first = rho;
+    for (int k = 0; k < MASS_ITERATIONS && rho > w->tolerance * w->tolerance * first; k++) {
+        double power = 0, next = 0;
+        modes_mass_multiply(&s->mass, 1, p, Mp);
+        for (size_t i = 0; i < n; i++) power += fixed[i] ? 0 : p[i] * Mp[i];
+        double alpha = rho / power;
+        for (size_t i = 0; i < n; i++) {
+            if (fixed[i]) continue;
+            x[i] += alpha * p[i], r[i] -= alpha * Mp[i];
+            next += r[i] * r[i] / s->diagonal[i];
+        }
+        for (size_t i = 0; i < n; i++) p[i] = r[i] / s->diagonal[i] + next / rho * p[i];
+        rho = next;
+    }
+}
+
+fem_status stitch_mass_solve(const modes_stitched *s, int columns, const double *B, double tolerance, double *X) {
+    double *work = fem_alloc(3 * (size_t)s->n * (size_t)fem_threads(), sizeof *work);
+    if (!work) return stitch_no_memory(s, "masses");
+    mass_solve_work w = {.s = s, .B = B, .X = X, .work = work, .tolerance = tolerance};
+    fem_parallel_for(columns, mass_solve_task, &w);
+    fem_free(work);
+    return FEM_OK;
+}
+
+// ---- the search space -------------------------------------------------------------------------------------------
+
+typedef struct search {
+    modes_stitched             *s;
+    const modes_basis          *old;
+    const modes_stitch_options *options;
+    stitch_coupling             before;  // attachment: of the stitches that the old modes know
+    double                     *R;       // n x ..: rigid motions of the body before; the first `tied` are tied now
+    int                         n, r, m; // m = tied + r + enriched
+    int                         tied, fresh, enriched; // fresh stitches, columns of E
+    double                     *W;                     // n x m: R1, U, E
+    double                     *MW;                    // n x (tied + r)
+    double                     *E;                     // n x enriched, within W
+    double                     *A, *G;                 // m x m: W^T K^ W and W^T M W
+    modes_basis                 basis;
+    modes_stitch_report         report;
+} search;
+
+static fem_status no_memory(const search *q) { return stitch_no_memory(q->s, "modes"); }
+
+static void search_destroy(search *q) {
+    stitch_coupling_destroy(&q->before);
+    fem_free(q->R), fem_free(q->W), fem_free(q->MW), fem_free(q->A), fem_free(q->G);
+    modes_basis_destroy(&q->basis);
+}
+
+// X (n x 3 per stitch) = B of the fresh stitches
+static void unit_springs(const search *q, double *X) {
+    size_t n = (size_t)q->n;
+    memset(X, 0, 3 * (size_t)q->fresh * n * sizeof *X);
+    for (int k = 0; k < q->fresh; k++)
+        for (int i = 0; i < 3; i++) {
+            double unit[3] = {i == 0, i == 1, i == 2};
+            stitch_spread(q->s, q->options->since + k, 1, 1, 1, unit, X + (3 * (size_t)k + (size_t)i) * n);
+        }
+}
+
+// E = M^-1 B. Blocks of M are multiples of the identity, so one solution serves the three directions.
+static fem_status mass_responses(search *q) {
+    fem_status status = FEM_OK;
+    size_t     n = (size_t)q->n;
+    double    *B = NULL, *X = NULL;
+    if (!q->s->mass.start) { // they are not
+        B = fem_alloc((size_t)q->enriched * n, sizeof *B);
+        if (!B) return no_memory(q);
+        unit_springs(q, B);
+        FEM_TRY(stitch_mass_solve(q->s, q->enriched, B, 1e-13, q->E));
+        goto done;
+    }
+    B = fem_calloc((size_t)q->fresh * n, sizeof *B), X = fem_alloc((size_t)q->fresh * n, sizeof *X);
+    if (!B || !X) {
+        status = no_memory(q);
+        goto done;
+    }
+    for (int k = 0; k < q->fresh; k++) {
+        const double ones[3] = {1, 1, 1};
+        stitch_spread(q->s, q->options->since + k, 1, 1, 1, ones, B + (size_t)k * n);
+    }
+    FEM_TRY(stitch_mass_solve(q->s, q->fresh, B, 1e-13, X));
+    memset(q->E, 0, (size_t)q->enriched * n * sizeof *q->E);
+    for (int k = 0; k < q->fresh; k++)
+        for (size_t i = 0; i < n; i++) q->E[(3 * (size_t)k + i % 3) * n + i] = X[(size_t)k * n + i];
+done:
+    fem_free(B), fem_free(X);
+    return status;
+}
+
+// E = K^-1 B with the stitches before
+static fem_status static_responses(search *q) {
+    fem_status      status = FEM_OK;
+    modes_stitched *s = q->s;
+    size_t          n = (size_t)q->n;
+    int             tied = q->before.tied;
+    double         *load = fem_alloc((size_t)tied * (size_t)q->enriched + 1, sizeof *load);
+    if (!load) return no_memory(q);
+    memcpy(q->E, s->Y + 3 * (size_t)q->options->since * n, (size_t)q->enriched * n * sizeof *q->E);
+    if (q->before.stitches > 0) {
+        double *T = fem_alloc(3 * (size_t)q->fresh * (size_t)tied + 1, sizeof *T);
+        if (!T) {
+            status = no_memory(q);
+            goto done;
+        }
+        if (tied > 0) stitch_differences(s, q->options->since, q->fresh, tied, q->before.R, T); // B^T R1
+        for (int j = 0; j < q->enriched; j++)
+            for (int i = 0; i < tied; i++) load[j * tied + i] = T[i * q->enriched + j];
+        fem_free(T);
+        FEM_TRY(stitch_coupling_apply(s, &q->before, q->enriched, load, q->E));
+    }
+done:
+    fem_free(load);
+    return status;
+}
+
+static fem_status fill_space(search *q) {
+    fem_status      status = FEM_OK;
+    modes_stitched *s = q->s;
+    size_t          n = (size_t)q->n, columns = (size_t)(q->tied + q->r + q->enriched);
+    double          begun = fem_seconds();
+    q->m = (int)columns;
+    q->W = fem_alloc(n * columns, sizeof *q->W);
+    q->MW = fem_alloc(n * (size_t)(q->tied + q->r), sizeof *q->MW);
+    q->A = fem_calloc(columns * columns, sizeof *q->A), q->G = fem_calloc(columns * columns, sizeof *q->G);
+    if (!q->W || !q->MW || !q->A || !q->G) return no_memory(q);
+    if (q->tied > 0) memcpy(q->W, q->R, n * (size_t)q->tied * sizeof *q->W);
+    memcpy(q->W + n * (size_t)q->tied, q->old->U, n * (size_t)q->r * sizeof *q->W);
+    q->E = q->W + n * (size_t)(q->tied + q->r);
+    FEM_TRY(q->options->form == MODES_STITCH_ATTACHMENT ? static_responses(q) : mass_responses(q));
+    modes_mass_multiply(&s->mass, q->tied + q->r, q->W, q->MW);
+    q->report.seconds_enrich = fem_seconds() - begun;
+done:
+    return status;
+}
+
+// ---- the small matrices -----------------------------------------------------------------------------------------
+
+static void put_block(int m, int row, int column, int rows, int columns, const double *part, bool mirrored, double *A) {
+    for (int j = 0; j < columns; j++)
+        for (int i = 0; i < rows; i++) {
+            A[(size_t)(column + j) * (size_t)m + (size_t)(row + i)] = part[(size_t)j * (size_t)rows + (size_t)i];
+            if (mirrored)
+                A[(size_t)(row + i) * (size_t)m + (size_t)(column + j)] = part[(size_t)j * (size_t)rows + (size_t)i];
+        }
+}
+
+// E -= [R1, U] C
+static fem_status free_enrichment(search *q, double *C) {
+    fem_status status = FEM_OK;
+    int        base = q->tied + q->r;
+    FEM_TRY(tall_inner(q->n, base, q->enriched, q->MW, q->E, C));
+    tall_add(q->n, base, q->enriched, -1, q->W, C, q->E);
+done:
+    return status;
+}
+
+// A with the stitches before, and E as it comes: K [R1, U] by products, K R1 = 0, and K K^-1 B = B but for rigid load,
+// which E has no part in.
+static fem_status matrix_before(search *q) {
+    fem_status status = FEM_OK;
+    int        base = q->tied + q->r, m = q->m, since = q->options->since;
+    size_t     n = (size_t)q->n;
+    bool       known = q->options->form == MODES_STITCH_ATTACHMENT; // K E
+    int        wide = base > q->enriched ? base : q->enriched;
+    double    *KW = fem_calloc(n * (size_t)(known ? base : wide), sizeof *KW),
+           *part = fem_alloc((size_t)wide * (size_t)wide, sizeof *part);
+    if (!KW || !part) {
+        status = no_memory(q);
+        goto done;
+    }
+    stitch_multiply(q->s, since, q->r, q->W + n * (size_t)q->tied, KW + n * (size_t)q->tied);
+    FEM_TRY(tall_inner(q->n, base, base, q->W, KW, part));
+    put_block(m, 0, 0, base, base, part, false, q->A);
+    if (q->enriched == 0) goto done;
+    FEM_TRY(tall_inner(q->n, base, q->enriched, KW, q->E, part));
+    put_block(m, 0, base, base, q->enriched, part, true, q->A);
+    if (known) {
+        stitch_differences(q->s, since, q->fresh, q->enriched, q->E, part);
+    } else {
+        stitch_multiply(q->s, since, q->enriched, q->E, KW);
+        FEM_TRY(tall_inner(q->n, q->enriched, q->enriched, q->E, KW, part));
+    }
+    put_block(m, base, base, q->enriched, q->enriched, part, false, q->A);
+done:
+    fem_free(KW), fem_free(part);
+    return status;
+}
+
+// A <- T^T A T with T = [I, -C; 0, I]
+static void congruence(const search *q, const double *C) {
+    int base = q->tied + q->r, m = q->m, e = q->enriched;
+    // columns of E: A_E -= A_base C; then rows likewise
+    dense_gemm_part(false, false, m, e, base, -1, q->A, m, C, base, 1, q->A + (size_t)base * (size_t)m, m);
+    dense_gemm_part(true, false, e, m, base, -1, C, base, q->A, m, 1, q->A + base, m);
+}
+
+// A += (B^T W)^T D (B^T W) over the fresh stitches
+static fem_status add_springs(search *q) {
+    int     first = q->options->since, rows = q->enriched, m = q->m;
+    double *T = fem_alloc((size_t)rows * (size_t)m + 1, sizeof *T);
+    if (!T) return no_memory(q);
+    stitch_differences(q->s, first, q->fresh, m, q->W, T);
+    for (int j = 0; j < m; j++)
+        for (int i = 0; i < rows; i++)
+            T[(size_t)j * (size_t)rows + (size_t)i] *= sqrt(q->s->stitches[first + i / 3].stiffness);
+    if (rows > 0) dense_gemm(true, false, m, m, rows, 1, T, T, 1, q->A);
+    fem_free(T);
+    return FEM_OK;
+}
+
+// W^T M W with E freed of the rest: the blocks beside it are rounding, and are kept so that nothing is assumed.
+static fem_status mass_matrix(search *q) {
+    fem_status status = FEM_OK;
+    int        base = q->tied + q->r, m = q->m;
+    size_t     n = (size_t)q->n;
+    double    *ME = fem_alloc(n * MODES_PANEL, sizeof *ME), *part = fem_alloc((size_t)m * (size_t)m, sizeof *part);
+    if (!ME || !part) {
+        status = no_memory(q);
+        goto done;
+    }
+    FEM_TRY(tall_inner(q->n, base, base, q->W, q->MW, part));
+    put_block(m, 0, 0, base, base, part, false, q->G);
+    for (int first = base; first < m; first += MODES_PANEL) {
+        int columns = m - first < MODES_PANEL ? m - first : MODES_PANEL, rows = first + columns;
+        modes_mass_multiply(&q->s->mass, columns, q->W + n * (size_t)first, ME);
+        FEM_TRY(tall_inner(q->n, rows, columns, q->W, ME, part));
+        put_block(m, 0, first, rows, columns, part, true, q->G);
+    }
+done:
+    fem_free(ME), fem_free(part);
+    return status;
+}
+
+static fem_status make_matrices(search *q) {
+    fem_status status = FEM_OK;
+    int        base = q->tied + q->r, m = q->m;
+    double    *C = fem_alloc((size_t)base * (size_t)q->enriched + 1, sizeof *C);
+    if (!C) return no_memory(q);
+    bool lowrank = q->options->form == MODES_STITCH_LOWRANK; // K is M U L U^T M
+    for (int j = 0; lowrank && j < q->r; j++) q->A[(size_t)(q->tied + j) * (size_t)(m + 1)] = q->old->omega2[j];
+    if (!lowrank) FEM_TRY(matrix_before(q));
+    if (q->enriched > 0) FEM_TRY(free_enrichment(q, C));
+    if (q->enriched > 0 && !lowrank) congruence(q, C);
+    FEM_TRY(add_springs(q));
+    FEM_TRY(mass_matrix(q));
+done:
+    fem_free(C);
+    return status;
+}
+
+// ---- the small problem ------------------------------------------------------------------------------------------
+
+static const double independent = 1e-12; // squared sine below which a column counts as one of the others
+
+// A z = lambda G z in the independent part: G scaled to ones, P^T G P = L L^T, L^-1 A L^-T. Z is m x m.
+static fem_status solve_small(search *q, double *values, double *Z, int *rank) {
+    fem_status status = FEM_OK;
+    int        m = q->m, k = 0;
+    size_t     square = (size_t)m * (size_t)m;
+    int       *pivots = fem_alloc((size_t)m, sizeof *pivots);
+    double    *L = fem_alloc(square + (size_t)m, sizeof *L), *scale = fem_alloc((size_t)m, sizeof *scale);
+    double    *T = fem_calloc(square, sizeof *T), *small = fem_alloc(square, sizeof *small),
+           *product = fem_alloc(square, sizeof *product);
+    if (!pivots || !L || !scale || !T || !small || !product) {
+        status = no_memory(q);
+        goto done;
+    }
+    for (int i = 0; i < m; i++) {
+        double g = q->G[(size_t)i * (size_t)(m + 1)];
+        scale[i] = g > 0 ? 1 / sqrt(g) : 0;
+    }
+    for (size_t i = 0; i < square; i++) q->G[i] *= scale[i % (size_t)m] * scale[i / (size_t)m];
+    k = *rank = modes_pivoted_cholesky(m, q->G, independent, L, pivots);
+    // T (m x k) = S L_p^-T on the rows of the pivots: T^T G T = 1
+    for (int j = 0; j < k; j++) {
+        double *t = T + (size_t)j * (size_t)m;
+        for (int i = j; i >= 0; i--) {
+            double sum = i == j;
+            for (int l = i + 1; l <= j; l++) sum -= L[(size_t)i * (size_t)m + (size_t)pivots[l]] * t[pivots[l]];
+            t[pivots[i]] = sum / L[(size_t)i * (size_t)m + (size_t)pivots[i]];
+        }
+    }
+    for (size_t i = 0; i < (size_t)k * (size_t)m; i++) T[i] *= scale[i % (size_t)m];
+    dense_gemm(false, false, m, k, m, 1, q->A, T, 0, product);
+    dense_gemm(true, false, k, k, m, 1, T, product, 0, small);
+    for (int j = 0; j < k; j++)
+        for (int i = 0; i < j; i++)
+            small[(size_t)j * (size_t)k + (size_t)i] = small[(size_t)i * (size_t)k + (size_t)j] =
+                (small[(size_t)j * (size_t)k + (size_t)i] + small[(size_t)i * (size_t)k + (size_t)j]) / 2;
+    FEM_TRY(dense_symmetric_eigen(k, small, values));
+    dense_gemm(false, false, m, k, k, 1, T, small, 0, Z);
+done:
+    fem_free(pivots), fem_free(L), fem_free(scale), fem_free(T), fem_free(small), fem_free(product);
+    return status;
+}
+
+// What rounding left of W Z is taken out where it is more than that of one product.
+static fem_status polish(search *q) {
+    fem_status                  status = FEM_OK;
+    int                         count = q->basis.r, kept = count;
+    modes_orthogonalise_options options = modes_orthogonalise_default_options();
+    modes_orthogonalise_report  report = {0};
+    double                     *G = fem_alloc((size_t)count * (size_t)count, sizeof *G);
+    if (!G) return no_memory(q);
+    FEM_TRY(modes_mass_gram(&q->s->mass, count, q->basis.U, G));
+    q->report.orthogonality = tall_distance_from_identity(count, G);
+    if (q->report.orthogonality > 1e-13) {
+        FEM_TRY(modes_orthogonalise(q->s->problem, &options, count, q->basis.U, &kept, &report));
+        q->report.orthogonality = report.orthogonality;
+    }
+    if (kept < count) status = fem_fail(FEM_INDEFINITE, "the stitched body's %d modes are dependent", count);
+done:
+    fem_free(G);
+    return status;
+}
+
+static fem_status combine(search *q, int count, const double *values, const double *Z) {
+    fem_status status = FEM_OK;
+    double     begun = fem_seconds();
+    FEM_TRY(modes_basis_allocate(&q->basis, q->n, count));
+    tall_add(q->n, q->m, count, 1, q->W, Z, q->basis.U);
+    FEM_TRY(polish(q));
+    for (int j = 0; j < count; j++) {
+        q->basis.omega2[j] = fmax(values[j], 0);
+        if (!isfinite(values[j]))
+            status = fem_fail(FEM_INDEFINITE, "mode %d of the stitched body is not finite", j + 1);
+    }
+    q->report.seconds_combine = fem_seconds() - begun;
+done:
+    return status;
+}
+
+// Of the rigid motions that the stitches before left alone, those that the fresh ones tie.
+static fem_status tied_motions(search *q) {
+    fem_status           status = FEM_OK;
+    const modes_inverse *inverse = q->s->inverse;
+    int                  since = q->options->since, tied = 0;
+    double              *turned = NULL;
+    if (q->options->rigid_out) return FEM_OK;
+    FEM_TRY(stitch_split_rigid(q->s, 0, since, inverse->report.rigid, inverse->R, &turned, &tied));
+    FEM_TRY(stitch_split_rigid(q->s, since, q->fresh, inverse->report.rigid - tied,
+                               turned ? turned + (size_t)tied * (size_t)q->n : NULL, &q->R, &q->tied));
+done:
+    fem_free(turned);
+    return status;
+}
+
+static fem_status check_options(const modes_stitched *s, const modes_basis *old, const modes_stitch_options *o) {
+    if (old->n != s->n) return fem_fail(FEM_BAD_INPUT, "old modes with %d rows for a body with %d", old->n, s->n);
+    if (old->r < 1) return fem_fail(FEM_BAD_INPUT, "stitching starts from old modes, expected at least one");
+    if (o->count < 0) return fem_fail(FEM_BAD_INPUT, "stitch.count is %d, expected >= 0", o->count);
+    if (o->since < 0 || o->since > s->count)
+        return fem_fail(FEM_BAD_INPUT, "stitch.since is %d, but there are %d stitches", o->since, s->count);
+    return FEM_OK;
+}
+
+fem_status modes_stitched_modes(modes_stitched *s, const modes_basis *old, const modes_stitch_options *options,
+                                modes_basis *basis, modes_stitch_report *report) {
+    fem_status status = check_options(s, old, options);
+    search     q = {.s = s, .old = old, .options = options, .n = s->n, .r = old->r};
+    double    *values = NULL, *Z = NULL;
+    int        rank = 0, count = options->count > 0 ? options->count : old->r;
+    if (status != FEM_OK) return status;
+    bool attachment = options->form == MODES_STITCH_ATTACHMENT;
+    q.fresh = s->count - options->since, q.enriched = 3 * q.fresh;
+    if (attachment) FEM_TRY(stitch_responses(s));
+    if (attachment) FEM_TRY(stitch_coupling_create(s, options->since, &q.before));
+    FEM_TRY(tied_motions(&q));
+    FEM_TRY(fill_space(&q));
+    double begun = fem_seconds();
+    FEM_TRY(make_matrices(&q));
+    values = fem_alloc((size_t)q.m, sizeof *values), Z = fem_alloc((size_t)q.m * (size_t)q.m, sizeof *Z);
+    if (!values || !Z) {
+        status = no_memory(&q);
+        goto done;
+    }
+    FEM_TRY(solve_small(&q, values, Z, &rank));
+    q.report.dimension = rank, q.report.dropped = q.m - rank;
+    q.report.seconds_project = fem_seconds() - begun;
+    if (count > rank) {
+        status = fem_fail(FEM_BAD_INPUT, "%d modes were asked for, but %d old modes and %d stitches span only %d",
+                          count, old->r, q.fresh, rank);
+        goto done;
+    }
+    FEM_TRY(combine(&q, count, values, Z));
+    modes_basis_destroy(basis);
+    *basis = q.basis;
+    q.basis = (modes_basis){0};
+    if (report) *report = q.report;
+done:
+    fem_free(values), fem_free(Z);
+    search_destroy(&q);
+    return status;
+}
+
+// ---- several domains --------------------------------------------------------------------------------------------
+
+typedef struct padded {
+    double omega2;
+    int    part, column;
+} padded;
+
+static int compare_padded(const void *x, const void *y) {
+    const padded *p = x, *q = y;
+    if (p->omega2 != q->omega2) return p->omega2 < q->omega2 ? -1 : 1;
+    if (p->part != q->part) return p->part < q->part ? -1 : 1;
+    return p->column < q->column ? -1 : 1;
+}
+
+fem_status modes_pad(modes_basis *result, int vertices, int count, const modes_basis *const *part, const int *first,
+                     const double *factor) {
+    fem_status  status = FEM_OK;
+    modes_basis basis = {0};
+    padded     *order = NULL;
+    long        total = 0;
+    int         next = 0;
+    for (int i = 0; i < count; i++) {
+        total += part[i]->r;
+        if (first[i] < 0 || part[i]->n / 3 > vertices - first[i])
+            return fem_fail(FEM_BAD_INPUT, "modes of domain %d: vertices %d to %d, but the body has %d", i, first[i],
+                            first[i] + part[i]->n / 3 - 1, vertices);
+    }
+    if (total < 1 || total > 100000)
+        return fem_fail(FEM_BAD_INPUT, "%ld modes in %d domains, expected 1 to 100000", total, count);
+    order = fem_alloc((size_t)total, sizeof *order);
+    if (!order) return fem_fail(FEM_NO_MEMORY, "no memory for %ld modes", total);
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j < part[i]->r; j++)
+            order[next++] = (padded){part[i]->omega2[j] * (factor ? factor[i] : 1), i, j};
+    qsort(order, (size_t)total, sizeof *order, compare_padded);
+    FEM_TRY(modes_basis_allocate(&basis, 3 * vertices, (int)total));
+    for (int k = 0; k < total; k++) {
+        const modes_basis *from = part[order[k].part];
+        memcpy(basis.U + (size_t)k * (size_t)basis.n + 3 * (size_t)first[order[k].part],
+               from->U + (size_t)order[k].column * (size_t)from->n, (size_t)from->n * sizeof *basis.U);
+        basis.omega2[k] = order[k].omega2;
+    }
+    modes_basis_destroy(result);
+    *result = basis;
+done:
+    fem_free(order);
+    return status;
+}

@@ -1,0 +1,406 @@
+// A scene's body as a tree of domains. Loads act at the vertices, contact on each domain by itself.
+#include "libscene/class.h"
+#include "libscene/internal.h"
+#include "libscene/motion.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+// ---- classes and their cache ---------------------------------------------------------------------------------------
+
+typedef struct cache_context {
+    const scene    *s;
+    char          **notes;
+    pthread_mutex_t lock; // of the notes
+} cache_context;
+
+static void note(cache_context *c, const char *what) {
+    char text[1200];
+    snprintf(text, sizeof text, "%.1000s; %s", fem_message(), what);
+    pthread_mutex_lock(&c->lock);
+    (void)scene_add_note(c->notes, text); // a note that finds no memory is lost, nothing else
+    pthread_mutex_unlock(&c->lock);
+}
+
+static bool load_class(void *context, fem_hash key, solver_class *class) {
+    cache_context *c = context;
+    const char    *part = c->s->parts[c->s->object].name;
+    char          *path = NULL;
+    scene_stored   stored = {.basis = &class->basis, .polynomial = &class->polynomial};
+    fem_status     status = scene_cache_path(&path, c->s->cache, part, key);
+    if (status == FEM_OK)
+        status = scene_class_read(&stored, &class->mesh, class->kind == SOLVER_FORCES_POLYNOMIAL, NULL, key, path);
+    if (status == FEM_BAD_INPUT) note(c, "it is computed again");
+    if (status != FEM_OK) {
+        modes_basis_destroy(&class->basis);
+        cubature_polynomial_destroy(&class->polynomial);
+        class->basis.n = 3 * class->mesh.vertex_count;
+    }
+    fem_free(path);
+    return status == FEM_OK;
+}
+
+static void save_class(void *context, fem_hash key, const solver_class *class) {
+    cache_context      *c = context;
+    char               *path = NULL;
+    modes_basis         basis = class->basis;
+    cubature_polynomial polynomial = class->polynomial;
+    scene_stored        stored = {.basis = &basis, .polynomial = &polynomial};
+    fem_status          status = scene_cache_path(&path, c->s->cache, c->s->parts[c->s->object].name, key);
+    if (status == FEM_OK) status = scene_class_write(&stored, key, path);
+    if (status != FEM_OK) note(c, "the class is not kept");
+    fem_free(path);
+}
+
+fem_status scene_assemble(solver_assembly **assembly, const scene *s, const fem_progress *progress, char **notes) {
+    const scene_part  *part = &s->parts[s->object];
+    cache_context      context = {.s = s, .notes = notes, .lock = PTHREAD_MUTEX_INITIALIZER};
+    solver_class_store store = {.load = load_class, .save = save_class, .context = &context};
+    fem_status         status =
+        solver_assembly_create(assembly, &part->mesh, &s->tree.domains, part->fixed.count, part->fixed.items,
+                               &s->tree.assembly, s->cache ? &store : NULL, progress);
+    if (status != FEM_OK && status != FEM_STOPPED) fem_fail_prefix(status, "%s: part \"%s\": ", s->path, part->name);
+    return status;
+}
+
+void scene_report_assembly(const solver_assembly *a, scene_result *result) {
+    result->domains = a->count;
+    result->cached_domains = a->cached;
+    result->modes = a->modes;
+    result->cached = a->cached > 0;
+    result->seconds_modes = a->seconds_modes;
+    result->seconds_forces = a->seconds_forces;
+    for (int i = 0; i < a->count; i++)
+        if (a->classes[i]->basis.r > 0 && !a->classes[i]->cached) result->cached = false;
+}
+
+// ---- the motion ----------------------------------------------------------------------------------------------------
+
+typedef struct tree_motion {
+    scene_motion      base;
+    const scene      *s;
+    const fem_mesh   *mesh;
+    solver_assembly  *assembly;
+    solver_tree      *tree;
+    const scene_move *drive;    // of a driven root, or NULL
+    int              *point;    // per vertex: of the tree, or -1
+    double           *loads;    // per action: 3 per vertex; NULL for those that are no load
+    double           *total;    // 3 per vertex
+    bool             *done;     // per action: this change of stiffness has been made
+    solver_contact  **contacts; // per domain, or NULL
+    double           *work, *load;
+    int               contact_count;
+    double           *u, *v;
+    double            seconds;
+    int               steps;
+} tree_motion;
+
+static void destroy(scene_motion *motion) {
+    tree_motion *m = (tree_motion *)motion;
+    for (int i = 0; m->contacts && i < m->assembly->count; i++) solver_contact_destroy(m->contacts[i]);
+    solver_tree_destroy(m->tree);
+    solver_assembly_destroy(m->assembly);
+    fem_free(m->point), fem_free(m->loads), fem_free(m->total), fem_free(m->done), fem_free(m->contacts);
+    fem_free(m->work), fem_free(m->load), fem_free(m->u), fem_free(m->v);
+    fem_free(m);
+}
+
+static void show(scene_motion *motion) {
+    tree_motion *m = (tree_motion *)motion;
+    solver_assembly_show(m->assembly, m->tree, m->u, m->v);
+}
+
+static void energies(const scene_motion *motion, solver_energies *e) {
+    const tree_motion   *m = (const tree_motion *)motion;
+    solver_tree_energies t;
+    solver_tree_get_energies(m->tree, &t);
+    *e = (solver_energies){.kinetic = t.kinetic, .strain = t.strain + t.springs, .load = t.potential};
+    for (int v = 0; m->total && v < m->mesh->vertex_count; v++) { // where the domain has the vertex that the load is on
+        double x[3], u[3];
+        if (m->point[v] < 0) continue;
+        solver_tree_point(m->tree, m->point[v], x, NULL);
+        vec3_sub(u, x, m->mesh->vertices + 3 * (size_t)v);
+        e->load -= vec3_dot(m->total + 3 * (size_t)v, u);
+    }
+}
+
+static void report(const scene_motion *motion, scene_result *result) {
+    const tree_motion *m = (const tree_motion *)motion;
+    scene_report_assembly(m->assembly, result);
+    result->tree = solver_tree_get_report(m->tree);
+    result->step.steps = m->steps;
+    result->step.shifts = result->tree.shifts;
+    result->step.seconds_step = m->seconds;
+    result->contact.contacts = m->contact_count;
+}
+
+// ---- what happens at a time ----------------------------------------------------------------------------------------
+
+// The pose of the root, as differences over a step tell it: a jump of the velocity at a keyframe becomes the
+// acceleration of one step, and the body feels all of it.
+static void pose_at(const tree_motion *m, double time, double p[3], double Q[9]) {
+    scene_keyframe at = scene_move_at(m->drive, time);
+    double         arm[3], turned[3];
+    mat3_exp(Q, at.rotation);
+    vec3_sub(arm, m->assembly->origin[0], m->drive->centre);
+    mat3_mul_vec(turned, Q, arm);
+    for (int i = 0; i < 3; i++) p[i] = m->drive->centre[i] + turned[i] + at.translation[i];
+}
+
+// w h = log(Q(t - h/2)^T Q(t + h/2)), small: half of the skew part is exact to third order
+static void spin_at(const tree_motion *m, double time, double h, double w[3]) {
+    double p[3], before[9], after[9], D[9];
+    pose_at(m, time - h / 2, p, before);
+    pose_at(m, time + h / 2, p, after);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) {
+            D[3 * i + j] = 0;
+            for (int k = 0; k < 3; k++) D[3 * i + j] += before[3 * k + i] * after[3 * k + j];
+        }
+    double axis[3] = {(D[7] - D[5]) / 2, (D[2] - D[6]) / 2, (D[3] - D[1]) / 2}, sine = vec3_norm(axis);
+    double cosine = (D[0] + D[4] + D[8] - 1) / 2, angle = atan2(sine, cosine), factor = sine > 1e-9 ? angle / sine : 1;
+    for (int i = 0; i < 3; i++) w[i] = factor * axis[i] / h;
+}
+
+static void drive_root(void *context, double time, solver_frame_motion *motion) {
+    const tree_motion *m = context;
+    double h = m->s->tree.options.time_step, before[3], after[3], far_before[3], far_after[3], Q[9], w[2][3];
+    pose_at(m, time, motion->p, motion->Q);
+    pose_at(m, time - h / 2, before, Q);
+    pose_at(m, time + h / 2, after, Q);
+    pose_at(m, time - h, far_before, Q);
+    pose_at(m, time + h, far_after, Q);
+    spin_at(m, time, h, motion->w);
+    spin_at(m, time - h / 2, h, w[0]);
+    spin_at(m, time + h / 2, h, w[1]);
+    for (int i = 0; i < 3; i++) {
+        motion->v[i] = (after[i] - before[i]) / h;
+        motion->a[i] = (far_after[i] - 2 * motion->p[i] + far_before[i]) / (h * h);
+        motion->al[i] = (w[1][i] - w[0][i]) / h;
+    }
+}
+
+static fem_status apply_loads(tree_motion *m, double time) {
+    fem_status status = FEM_OK;
+    size_t     n = 3 * (size_t)m->mesh->vertex_count;
+    if (!m->loads) return FEM_OK;
+    memset(m->total, 0, n * sizeof *m->total);
+    for (int i = 0; i < m->s->action_count; i++) {
+        const scene_action *a = &m->s->actions[i];
+        double              factor = scene_is_load(a->kind) ? scene_load_factor(a, time) : 0;
+        if (factor != 0) dense_axpy((int)n, factor, m->loads + (size_t)i * n, m->total);
+    }
+    for (int v = 0; v < m->mesh->vertex_count; v++)
+        if (m->point[v] >= 0) FEM_TRY(solver_tree_set_force(m->tree, m->point[v], m->total + 3 * (size_t)v));
+done:
+    return status;
+}
+
+static fem_status change_stiffness(tree_motion *m, double time) {
+    fem_status status = FEM_OK;
+    for (int k = 0; k < m->s->action_count; k++) {
+        const scene_action *a = &m->s->actions[k];
+        bool                stiffness = a->kind == SCENE_STIFFNESS;
+        if ((!stiffness && a->kind != SCENE_FREQUENCY) || m->done[k] || time < a->start) continue;
+        for (int i = 0; i < m->assembly->count; i++)
+            if (a->domain < 0 || a->domain == i)
+                FEM_TRY(solver_tree_set_stiffness(m->tree, i, stiffness ? a->factor : a->factor * a->factor));
+        m->done[k] = true;
+    }
+done:
+    return status;
+}
+
+static fem_status apply_contact(tree_motion *m, double from, double to) {
+    fem_status status = FEM_OK;
+    double     h = to - from;
+    m->contact_count = 0;
+    for (int i = 0; m->contacts && i < m->assembly->count; i++) {
+        solver_frame_motion frame;
+        for (int k = 0; k < m->s->obstacle_count; k++) {
+            if (m->s->obstacles[k].move.count == 0) continue;
+            solver_obstacle moved = scene_obstacle_at(&m->s->obstacles[k], from, to);
+            FEM_TRY(solver_contact_move(m->contacts[i], k, &moved));
+        }
+        solver_tree_frame(m->tree, i, &frame);
+        m->contact_count += solver_contact_load_domain(m->contacts[i], &frame, solver_tree_q(m->tree, i),
+                                                       solver_tree_dq(m->tree, i), h, h / 2, m->work, m->load);
+        FEM_TRY(solver_tree_set_load(m->tree, i, m->load, m->load + 6));
+    }
+done:
+    return status;
+}
+
+static fem_status step(scene_motion *motion, double time) {
+    fem_status   status = FEM_OK;
+    tree_motion *m = (tree_motion *)motion;
+    double       begun = fem_seconds(), h = m->s->tree.options.time_step;
+    FEM_TRY(change_stiffness(m, time - h));
+    FEM_TRY(apply_loads(m, time - h / 2));
+    FEM_TRY(apply_contact(m, time - h, time));
+    FEM_TRY(solver_tree_step(m->tree));
+    motion->time = time;
+    m->steps++;
+done:
+    m->seconds += fem_seconds() - begun;
+    return status;
+}
+
+// ---- creation ------------------------------------------------------------------------------------------------------
+
+static fem_status make_loads(tree_motion *m, const fem_body *body) {
+    fem_status status = FEM_OK;
+    size_t     n = 3 * (size_t)m->mesh->vertex_count;
+    bool       any = false;
+    for (int i = 0; i < m->s->action_count; i++) any = any || scene_is_load(m->s->actions[i].kind);
+    if (!any) return FEM_OK;
+    m->loads = fem_calloc(n * (size_t)m->s->action_count, sizeof *m->loads);
+    m->total = fem_calloc(n, sizeof *m->total);
+    m->point = fem_alloc(n / 3, sizeof *m->point);
+    if (!m->loads || !m->total || !m->point)
+        return fem_fail(FEM_NO_MEMORY, "no memory for loads on %zu vertices", n / 3);
+    for (size_t v = 0; v < n / 3; v++) m->point[v] = -1;
+    for (int i = 0; i < m->s->action_count; i++) {
+        const scene_action *a = &m->s->actions[i];
+        if (!scene_is_load(a->kind)) continue;
+        FEM_TRY(scene_load_force(&a->load, body, m->loads + n * (size_t)i));
+        for (int k = 0; k < a->load.on.count; k++) {
+            int v = a->load.on.items[k];
+            if (m->point[v] < 0 && m->assembly->owner[v] >= 0)
+                FEM_TRY(solver_assembly_point(m->assembly, m->tree, v, &m->point[v]));
+        }
+    }
+done:
+    return status;
+}
+
+// The surface of the whole body that a domain owns, as samples of its class.
+static fem_status make_samples(const tree_motion *m, int domain, const double *area, solver_samples *samples) {
+    const solver_assembly *a = m->assembly;
+    const solver_class    *c = a->classes[a->instances[domain].class_index];
+    size_t                 r = (size_t)c->basis.r, vertices = (size_t)c->mesh.vertex_count, n = (size_t)c->basis.n;
+    *samples = (solver_samples){.r = c->basis.r};
+    samples->X = fem_alloc(3 * vertices, sizeof(double));
+    samples->U = fem_alloc(3 * vertices * r, sizeof(double));
+    samples->area = fem_alloc(vertices, sizeof(double));
+    if (!samples->X || !samples->U || !samples->area) return fem_fail(FEM_NO_MEMORY, "no memory for contact");
+    for (size_t v = 0; v < vertices; v++) {
+        int whole = a->local[domain][v];
+        if (a->owner[whole] != domain || !(area[whole] > 0)) continue;
+        size_t k = (size_t)samples->count++;
+        samples->area[k] = area[whole];
+        for (size_t i = 0; i < 3; i++) {
+            samples->X[3 * k + i] = c->mesh.vertices[3 * v + i];
+            for (size_t l = 0; l < r; l++) samples->U[(3 * k + i) * r + l] = c->basis.U[n * l + 3 * v + i];
+        }
+    }
+    return FEM_OK;
+}
+
+// Contact acts as a load that stays over a step, so its springs must be soft against the step.
+static fem_status make_domain_contact(tree_motion *m, int domain, const double *area, int *softened) {
+    fem_status             status = FEM_OK;
+    solver_samples         samples = {0};
+    solver_contact_options options = m->s->contact;
+    const solver_class    *c = m->assembly->classes[domain];
+    double                 h = m->s->tree.options.time_step;
+    FEM_TRY(make_samples(m, domain, area, &samples));
+    FEM_TRY(solver_contact_create(&m->contacts[domain], &samples, &options));
+    double rate = h * h * solver_contact_rate(m->contacts[domain], c->inertia.Mqq, c->inertia.m);
+    if (rate > 0.2) {
+        options.stiffness *= 0.2 / rate;
+        solver_contact_destroy(m->contacts[domain]);
+        m->contacts[domain] = NULL;
+        FEM_TRY(solver_contact_create(&m->contacts[domain], &samples, &options));
+        ++*softened;
+    }
+    for (int k = 0; k < m->s->obstacle_count; k++)
+        FEM_TRY(solver_contact_add(m->contacts[domain], &m->s->obstacles[k].shape, NULL));
+done:
+    solver_samples_destroy(&samples);
+    return status;
+}
+
+static fem_status make_contact(tree_motion *m, char **notes) {
+    fem_status status = FEM_OK;
+    int       *triangles = NULL, count = 0, softened = 0, most = 0;
+    double    *area = NULL;
+    if (m->s->obstacle_count == 0) return FEM_OK;
+    for (int i = 0; i < m->assembly->count; i++)
+        if (m->assembly->classes[i]->basis.r > most) most = m->assembly->classes[i]->basis.r;
+    area = fem_calloc((size_t)m->mesh->vertex_count, sizeof *area);
+    m->contacts = fem_calloc((size_t)m->assembly->count, sizeof *m->contacts);
+    m->work = fem_alloc(SOLVER_CONTACT_WORK(most), sizeof *m->work);
+    m->load = fem_alloc(6 + (size_t)most, sizeof *m->load);
+    if (!area || !m->contacts || !m->work || !m->load) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for contact");
+        goto done;
+    }
+    FEM_TRY(fem_mesh_surface(m->mesh, &count, &triangles, NULL));
+    for (int t = 0; t < count; t++) {
+        const int *corner = triangles + 3 * (size_t)t;
+        double     a[3], b[3], normal[3];
+        vec3_sub(a, m->mesh->vertices + 3 * (size_t)corner[1], m->mesh->vertices + 3 * (size_t)corner[0]);
+        vec3_sub(b, m->mesh->vertices + 3 * (size_t)corner[2], m->mesh->vertices + 3 * (size_t)corner[0]);
+        vec3_cross(normal, a, b);
+        for (int k = 0; k < 3; k++) area[corner[k]] += vec3_norm(normal) / 6;
+    }
+    for (int i = 0; i < m->assembly->count; i++) FEM_TRY(make_domain_contact(m, i, area, &softened));
+    if (softened > 0) {
+        char text[200];
+        snprintf(text, sizeof text, "contact of %d of %d domains is softer than asked for, as the time step allows",
+                 softened, m->assembly->count);
+        FEM_TRY(scene_add_note(notes, text));
+    }
+done:
+    fem_free(triangles), fem_free(area);
+    return status;
+}
+
+static fem_status place_root(tree_motion *m) {
+    fem_status          status = FEM_OK;
+    solver_frame_motion start;
+    double              Q[9];
+    if (m->drive) return solver_tree_set_drive(m->tree, 0, drive_root, m);
+    if (m->assembly->held) return FEM_OK;
+    mat3_exp(Q, m->s->rotation);
+    solver_assembly_place(m->assembly, Q, m->s->translation, m->s->velocity, m->s->spin, &start);
+    FEM_TRY(solver_tree_set_root(m->tree, 0, &start));
+done:
+    return status;
+}
+
+fem_status scene_motion_tree(scene_motion **motion, const scene *s, const fem_body *body, const fem_progress *progress,
+                             char **notes) {
+    fem_status   status = FEM_OK;
+    tree_motion *m = fem_calloc(1, sizeof *m);
+    if (!m) return fem_fail(FEM_NO_MEMORY, "no memory for a run");
+    m->s = s;
+    m->mesh = &s->parts[s->object].mesh;
+    m->base = (scene_motion){.step = step, .show = show, .energies = energies, .report = report, .destroy = destroy};
+    for (int i = 0; i < s->action_count; i++)
+        if (s->actions[i].kind == SCENE_MOVE) m->drive = &s->actions[i].move;
+    FEM_TRY(scene_assemble(&m->assembly, s, progress, notes));
+    FEM_TRY(solver_assembly_set_seams(m->assembly, s->seams));
+    m->u = fem_calloc(3 * (size_t)m->mesh->vertex_count, sizeof *m->u);
+    m->v = fem_calloc(3 * (size_t)m->mesh->vertex_count, sizeof *m->v);
+    m->done = fem_calloc((size_t)s->action_count, sizeof *m->done);
+    if (!m->u || !m->v || !m->done) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %d vertices", m->mesh->vertex_count);
+        goto done;
+    }
+    m->base.u = m->u, m->base.v = m->v;
+    FEM_TRY(solver_assembly_tree(&m->tree, m->assembly, m->drive != NULL, &s->tree.options));
+    FEM_TRY(place_root(m));
+    solver_tree_set_gravity(m->tree, s->gravity);
+    FEM_TRY(make_loads(m, body));
+    FEM_TRY(make_contact(m, notes));
+    FEM_TRY(change_stiffness(m, 0));
+    *motion = &m->base;
+    m = NULL;
+done:
+    if (m) destroy(&m->base);
+    return status;
+}

@@ -1,0 +1,58 @@
+// Plants as skeletons: branches as centrelines with radii, each on its parent, and leaves. Read from files of the form
+// "tree-skeleton-1" (docs/plants.md), written as such, or grown.
+#ifndef LIMBER_SKELETON_H
+#define LIMBER_SKELETON_H
+
+#include "libfem/fem.h"
+
+#include <stdint.h>
+
+typedef struct scene_branch {
+    int     parent;      // index of a branch that comes before, or -1: a trunk
+    int     level;       // 0 for a trunk
+    double  t;           // where it begins on the parent's centreline, as a share of its length
+    int     point_count; // at least two
+    double *points;      // 3 per point, from base to tip, m
+    double *radii;       // 1 per point, m
+} scene_branch;
+
+typedef struct scene_leaf {
+    int    branch;
+    double p[3];          // where its petiole begins
+    double Q[9];          // its axes: x across, y from petiole to tip, z the normal
+    double length, width; // m
+} scene_leaf;
+
+typedef struct scene_skeleton {
+    int           branch_count, leaf_count;
+    size_t        branch_room, leaf_room;
+    scene_branch *branches;
+    scene_leaf   *leaves;
+} scene_skeleton;
+
+void scene_skeleton_destroy(scene_skeleton *skeleton); // leaves it empty
+// Parents come before children, at least two points each, nothing of length or radius zero (a tip may have radius 0),
+// all finite, leaves on branches. The message names the first offender.
+fem_status scene_skeleton_check(const scene_skeleton *skeleton);
+// unit: length of one of the file's, m.
+fem_status scene_skeleton_read(scene_skeleton *skeleton, const char *path, double unit);
+fem_status scene_skeleton_write(const scene_skeleton *skeleton, const char *path); // metres
+// Point and direction (unit) of a centreline at a share of its length, and the radius there.
+void   scene_branch_at(const scene_branch *branch, double t, double point[3], double direction[3], double *radius);
+double scene_branch_length(const scene_branch *branch);
+
+// Plants of our own: radii by the pipe model (the cross-section of a branch is that of what it carries), phyllotaxis by
+// the golden angle or in pairs, branches that bend up or down, taper. The same seed gives the same plant.
+typedef enum scene_species {
+    SCENE_OAK,
+    SCENE_MAPLE,
+    SCENE_BIRCH,
+    SCENE_PINE,
+    SCENE_FLOWER,
+    SCENE_SPECIES
+} scene_species;
+const char *scene_species_name(scene_species species);
+bool        scene_species_from_name(scene_species *species, const char *name);
+fem_status  scene_skeleton_grow(scene_skeleton *skeleton, scene_species species, uint64_t seed);
+
+#endif

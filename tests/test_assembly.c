@@ -1,0 +1,462 @@
+// A decomposed mesh as a tree: mass, frequencies, sag and closed loops against the full finite elements.
+#include "tests/support.h"
+#include "libsolver/tree_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { COUNT = 8 };
+
+typedef struct sample {
+    fem_mesh       mesh;
+    const fem_set *fixed;
+    domain_tree    domains;
+} sample;
+
+static void sample_destroy(sample *s) {
+    domain_tree_destroy(&s->domains);
+    fem_mesh_destroy(&s->mesh);
+}
+
+static void set_material(fem_mesh *mesh, fem_material_kind kind) {
+    fem_material m = fem_material_default();
+    m.kind = kind, m.young = 2e6, m.poisson = 0.3, m.density = 1000;
+    assert_ok(fem_mesh_set_material(mesh, &m));
+}
+
+static void cut(sample *s, domain_method method, int count, domain_loops loops, domain_feet feet) {
+    domain_options o = domain_default_options();
+    o.method = method, o.count = count, o.loops = loops, o.feet = feet;
+    o.fixed_count = s->fixed ? s->fixed->count : 0;
+    o.fixed = s->fixed ? s->fixed->items : NULL;
+    assert_ok(domain_decompose(&s->domains, &s->mesh, &o));
+}
+
+// A bar of 48 x 2 x 2 cells along x, held at x = 0 or free, cut across.
+static void make_chain(sample *s, int count, bool held) {
+    const double low[3] = {0, -0.25, -0.25}, high[3] = {12, 0.25, 0.25};
+    const int    cells[3] = {48, 2, 2};
+    *s = (sample){0};
+    assert_ok(fem_generate_box(&s->mesh, FEM_T4, low, high, cells));
+    set_material(&s->mesh, FEM_STVK);
+    s->fixed = held ? fem_mesh_vertex_set(&s->mesh, "x0") : NULL;
+    cut(s, DOMAIN_GEODESIC, count, DOMAIN_LOOPS_DEFAULT, DOMAIN_FEET_MERGE);
+    assert_int_equal(s->domains.count, count);
+}
+
+// A stem with two branches at different heights: five domains, two of them on the same parent.
+static void make_plant(sample *s) {
+    const fem_piece pieces[] = {
+        {.name = "foot", .shape = FEM_BOX, .a = {-0.1, -0.1, 0}, .b = {0.1, 0.1, 1}},
+        {.name = "middle", .shape = FEM_BOX, .a = {-0.1, -0.1, 1}, .b = {0.1, 0.1, 2}},
+        {.name = "top", .shape = FEM_BOX, .a = {-0.1, -0.1, 2}, .b = {0.1, 0.1, 2.8}},
+        {.name = "left", .shape = FEM_BOX, .a = {-1, -0.1, 1.4}, .b = {-0.1, 0.1, 1.6}},
+        {.name = "right", .shape = FEM_BOX, .a = {0.1, -0.1, 1.7}, .b = {0.9, 0.1, 1.9}},
+    };
+    *s = (sample){0};
+    assert_ok(fem_generate_pieces(&s->mesh, FEM_H8, 5, pieces, 0.1));
+    set_material(&s->mesh, FEM_STVK);
+    s->fixed = fem_mesh_vertex_set(&s->mesh, "z0");
+    cut(s, DOMAIN_REGIONS, 0, DOMAIN_LOOPS_DEFAULT, DOMAIN_FEET_MERGE);
+    assert_int_equal(s->domains.count, 5);
+    assert_int_equal(s->domains.report.depth, 2);
+}
+
+static solver_assembly *assemble(const sample *s, const solver_assembly_options *o) {
+    solver_assembly *a = NULL;
+    assert_ok(solver_assembly_create(&a, &s->mesh, &s->domains, s->fixed ? s->fixed->count : 0,
+                                     s->fixed ? s->fixed->items : NULL, o, NULL, NULL));
+    return a;
+}
+
+static solver_tree *make_tree(const solver_assembly *a) {
+    solver_tree_options o = solver_tree_default_options();
+    solver_tree        *tree = NULL;
+    o.time_step = 0.05;
+    assert_ok(solver_assembly_tree(&tree, a, false, &o));
+    return tree;
+}
+
+// ---- full finite elements ------------------------------------------------------------------------------------------
+
+static unsigned char *fixed_dofs(const sample *s) {
+    unsigned char *fixed = fem_calloc(3 * (size_t)s->mesh.vertex_count, 1);
+    for (int i = 0; s->fixed && i < s->fixed->count; i++) memset(fixed + 3 * (size_t)s->fixed->items[i], 1, 3);
+    return fixed;
+}
+
+static void full_frequencies(const sample *s, double *omega) {
+    fem_body_options      body_options = fem_body_default_options();
+    modes_lanczos_options o = modes_lanczos_default_options();
+    modes_basis           basis = {0};
+    fem_body             *body = NULL;
+    fem_sparse            K = {0}, M = {0};
+    unsigned char        *fixed = fixed_dofs(s);
+    double               *zero = fem_calloc(3 * (size_t)s->mesh.vertex_count, sizeof *zero);
+    assert_ok(fem_body_create(&body, &s->mesh, &body_options));
+    assert_ok(fem_body_matrix(body, &K));
+    assert_ok(fem_body_matrix(body, &M));
+    fem_body_evaluate(body, zero, NULL, NULL, &K);
+    fem_body_mass(body, FEM_MASS_CONSISTENT, &M);
+    modes_problem problem = {.mesh = &s->mesh, .K = &K, .M = &M, .fixed = s->fixed ? fixed : NULL};
+    o.count = COUNT;
+    assert_ok(modes_lanczos(&problem, &o, NULL, &basis, NULL));
+    for (int k = 0; k < COUNT; k++) omega[k] = sqrt(basis.omega2[k]);
+    modes_basis_destroy(&basis);
+    fem_sparse_destroy(&K);
+    fem_sparse_destroy(&M);
+    fem_body_destroy(body);
+    fem_free(zero);
+    fem_free(fixed);
+}
+
+// Displacements under gravity at rest, nonlinear.
+static double *full_sag(const sample *s, const double gravity[3]) {
+    fem_body_options body_options = fem_body_default_options();
+    solver_options   o = solver_default_options();
+    fem_body        *body = NULL;
+    solver_full     *solver = NULL;
+    size_t           n = 3 * (size_t)s->mesh.vertex_count;
+    unsigned char   *fixed = fixed_dofs(s);
+    double          *force = fem_calloc(n, sizeof *force);
+    assert_ok(fem_body_create(&body, &s->mesh, &body_options));
+    assert_ok(solver_add_gravity(body, gravity, force));
+    o.load_steps = 4;
+    assert_ok(solver_full_create(&solver, body, fixed, &o));
+    solver_full_set_load(solver, force);
+    assert_ok(solver_full_static(solver, NULL));
+    memcpy(force, solver_full_state(solver)->u, n * sizeof *force);
+    solver_full_destroy(solver);
+    fem_body_destroy(body);
+    fem_free(fixed);
+    return force;
+}
+
+static double size_of(int n, const double *u) {
+    double largest = 0;
+    for (int i = 0; i < n; i += 3) largest = fmax(largest, vec3_norm(u + i));
+    return largest;
+}
+
+static double difference(int n, const double *u, const double *v) {
+    double largest = 0;
+    for (int i = 0; i < n; i += 3) largest = fmax(largest, vec3_distance(u + i, v + i));
+    return largest;
+}
+
+// ---- the tests -----------------------------------------------------------------------------------------------------
+
+// Modes are shared out by the logarithm of the elements, none is lost, and the limits are kept.
+static void test_shares(void **unused) {
+    (void)unused;
+    const int  elements[4] = {100, 10000, 100, 1000000}, most[4] = {100, 100, 3, 100};
+    const bool take[4] = {true, true, true, true};
+    int        out[4];
+    solver_share_modes(140, 4, elements, most, take, out);
+    printf("   140 modes for 100, 10,000, 100 (3 at most) and 1,000,000 elements: %d %d %d %d\n", out[0], out[1],
+           out[2], out[3]);
+    assert_int_equal(out[0] + out[1] + out[2] + out[3], 140);
+    assert_int_equal(out[2], 3);
+    assert_true(fabs((double)out[1] / out[0] - 2) < 0.1 && fabs((double)out[3] / out[0] - 3) < 0.15);
+    solver_share_modes(2, 4, elements, most, take, out); // too few: one each
+    for (int i = 0; i < 4; i++) assert_int_equal(out[i], 1);
+    solver_share_modes(1000, 4, elements, most, take, out); // too many: all there are
+    assert_int_equal(out[0] + out[1] + out[2] + out[3], 303);
+}
+
+// Nothing moves at rest; mass, centre and weight are those of the mesh; every vertex of an element has its owner.
+static void test_rest(void **unused) {
+    (void)unused;
+    sample                  s;
+    solver_assembly_options o = solver_assembly_default_options();
+    fem_body_options        body_options = fem_body_default_options();
+    fem_body               *body = NULL;
+    solver_tree_energies    e;
+    make_plant(&s);
+    o.total = 60;
+    solver_assembly *a = assemble(&s, &o);
+    solver_tree     *tree = make_tree(a);
+    int              n = 3 * s.mesh.vertex_count;
+    double          *u = fem_alloc((size_t)n, sizeof *u), centre[3] = {0};
+    assert_int_equal(a->modes, 60);
+    assert_int_equal(solver_tree_dofs(tree), 60);
+    assert_ok(fem_body_create(&body, &s.mesh, &body_options));
+    double *masses = fem_alloc((size_t)s.mesh.vertex_count, sizeof *masses), mass = fem_body_total_mass(body);
+    fem_body_vertex_masses(body, masses);
+    for (int v = 0; v < s.mesh.vertex_count; v++) vec3_axpy(centre, masses[v] / mass, s.mesh.vertices + 3 * (size_t)v);
+    solver_tree_get_energies(tree, &e);
+    solver_assembly_show(a, tree, u, NULL);
+    printf("   mass %.3f kg, off by %.1e; centre off by %.1e m; largest displacement at rest %.1e m\n", e.mass,
+           fabs(e.mass / mass - 1), vec3_distance(e.centre, centre), size_of(n, u));
+    assert_true(fabs(e.mass / mass - 1) < 1e-12 && fabs(a->mass / mass - 1) < 1e-12);
+    assert_true(vec3_distance(e.centre, centre) < 1e-12 && vec3_distance(a->centre, centre) < 1e-12);
+    assert_true(size_of(n, u) < 1e-13);
+    for (int v = 0; v < s.mesh.vertex_count; v++) {
+        assert_int_equal(a->owner[v], s.domains.vertex_owner[v]);
+        assert_int_equal(a->local[a->owner[v]][a->vertex[v]], v);
+    }
+    fem_free(masses);
+    fem_free(u);
+    fem_body_destroy(body);
+    solver_tree_destroy(tree);
+    solver_assembly_destroy(a);
+    sample_destroy(&s);
+}
+
+static double worst_ratio(const char *what, const sample *s, const solver_assembly_options *o, const double *truth) {
+    double           omega[COUNT], worst = 0;
+    solver_assembly *a = assemble(s, o);
+    solver_tree     *tree = make_tree(a);
+    assert_ok(solver_tree_frequencies(tree, COUNT, omega, NULL));
+    printf("   %s, %d modes, over full FEM:", what, solver_tree_dofs(tree));
+    for (int k = 0; k < COUNT; k++) {
+        printf(" %.4f", omega[k] / truth[k]);
+        worst = fmax(worst, fabs(omega[k] / truth[k] - 1));
+    }
+    printf("\n");
+    solver_tree_destroy(tree);
+    solver_assembly_destroy(a);
+    return worst;
+}
+
+// Eight frequencies of the coupled model, free and held.
+static void test_frequencies(void **unused) {
+    (void)unused;
+    solver_assembly_options o = solver_assembly_default_options();
+    for (int which = 0; which < 3; which++) {
+        sample s;
+        double truth[COUNT];
+        if (which < 2)
+            make_chain(&s, 3, which == 0);
+        else
+            make_plant(&s);
+        full_frequencies(&s, truth);
+        const char *names[] = {"chain", "free chain", "plant"};
+        o.total = 20 * s.domains.count;
+        o.class.forces = SOLVER_FORCES_POLYNOMIAL;
+        double nonlinear = worst_ratio(names[which], &s, &o, truth);
+        o.class.forces = SOLVER_FORCES_LINEAR;
+        double linear = worst_ratio(names[which], &s, &o, truth);
+        o.class.wrenches = false;
+        double plain = worst_ratio("without wrenches", &s, &o, truth);
+        o.class.wrenches = true;
+        assert_true(nonlinear < 0.012 && linear < 0.006);
+        assert_true(plain > linear);
+        sample_destroy(&s);
+    }
+}
+
+// The tree comes to rest where the full nonlinear body does. Strong damping and long steps take it there.
+static double sag_error(const sample *s, const double gravity[3], const solver_assembly_options *o) {
+    solver_assembly *a = assemble(s, o);
+    solver_tree     *tree = make_tree(a);
+    int              n = 3 * s->mesh.vertex_count;
+    double          *truth = full_sag(s, gravity), *u = fem_alloc((size_t)n, sizeof *u);
+    solver_tree_set_gravity(tree, gravity);
+    for (int k = 0; k < 600; k++) assert_ok(solver_tree_step(tree));
+    solver_assembly_show(a, tree, u, NULL);
+    double largest = size_of(n, truth), error = difference(n, u, truth) / largest;
+    printf("   sag %.4f m, the tree is off by %.2f%%\n", largest, 100 * error);
+    assert_true(largest > 1e-3);
+    fem_free(truth);
+    fem_free(u);
+    solver_tree_destroy(tree);
+    solver_assembly_destroy(a);
+    return error;
+}
+
+static void test_sag(void **unused) {
+    (void)unused;
+    sample                  s;
+    solver_assembly_options o = solver_assembly_default_options();
+    const double            light[3] = {0.1, 0, -0.2}, strong[3] = {0.5, 0.2, -1};
+    make_plant(&s);
+    o.total = 20 * s.domains.count;
+    o.damping_stiffness = 0.5;
+    assert_true(sag_error(&s, light, &o) < 0.01);
+    o.total = 40 * s.domains.count; // bent by more than half its height; with 20 modes each 9% are missing
+    assert_true(sag_error(&s, strong, &o) < 0.03);
+    sample_destroy(&s);
+}
+
+// A frame of four bars closed by springs, standing on two feet: rigid where it should be, and without gaps.
+static void make_gate(sample *s) {
+    const fem_piece pieces[] = {
+        {.name = "left", .shape = FEM_BOX, .a = {0, 0, 0}, .b = {0.2, 0.2, 1.6}},
+        {.name = "top", .shape = FEM_BOX, .a = {0, 0, 1.6}, .b = {2, 0.2, 1.8}},
+        {.name = "right", .shape = FEM_BOX, .a = {1.8, 0, 0}, .b = {2, 0.2, 1.6}},
+        {.name = "bar", .shape = FEM_BOX, .a = {0.2, 0, 0.8}, .b = {1.8, 0.2, 1.0}},
+    };
+    *s = (sample){0};
+    assert_ok(fem_generate_pieces(&s->mesh, FEM_H8, 4, pieces, 0.1));
+    set_material(&s->mesh, FEM_STVK);
+    s->fixed = fem_mesh_vertex_set(&s->mesh, "z0");
+    cut(s, DOMAIN_REGIONS, 0, DOMAIN_LOOPS_SPRINGS, DOMAIN_FEET_SPRINGS);
+    assert_int_equal(s->domains.count, 4);
+    assert_int_equal(s->domains.closures.count, 1);
+    assert_int_equal(s->domains.grounds.count, 1);
+}
+
+static void test_springs(void **unused) {
+    (void)unused;
+    sample                  s;
+    solver_assembly_options o = solver_assembly_default_options();
+    const double            gravity[3] = {0.05, 0.1, -0.2};
+    make_gate(&s);
+    o.total = 30 * s.domains.count;
+    o.damping_stiffness = 0.5;
+    assert_true(sag_error(&s, gravity, &o) < 0.08);
+    double truth[COUNT], dense[COUNT], krylov[COUNT], residuals[COUNT];
+    full_frequencies(&s, truth);
+    printf("   frequencies over full FEM:");
+    // gaps at the closure and at the second foot
+    solver_assembly *a = assemble(&s, &o);
+    solver_tree     *tree = make_tree(a);
+    // springs count in the frequencies, by both methods
+    double *shapes = fem_alloc((size_t)(COUNT * solver_tree_dofs(tree)), sizeof *shapes);
+    assert_ok(tree_frequencies(tree, COUNT, true, dense, shapes));
+    assert_ok(solver_tree_residuals(tree, COUNT, dense, shapes, residuals));
+    assert_ok(tree_frequencies(tree, COUNT, false, krylov, NULL));
+    for (int k = 0; k < COUNT; k++) printf(" %.4f", dense[k] / truth[k]);
+    printf("; the methods differ by %.1e, residuals to %.1e\n", test_relative_error(COUNT, krylov, dense),
+           residuals[COUNT - 1]);
+    assert_true(test_relative_error(COUNT, krylov, dense) < 1e-7);
+    for (int k = 0; k < COUNT; k++) assert_true(fabs(dense[k] / truth[k] - 1) < 0.06 && residuals[k] < 1e-6);
+    fem_free(shapes);
+    solver_tree_set_gravity(tree, gravity);
+    for (int k = 0; k < 200; k++) assert_ok(solver_tree_step(tree));
+    double gap = 0;
+    for (int k = 0; k < a->joint_count; k++) {
+        const solver_joint *joint = &a->joints[k];
+        int                 point[2];
+        double              x[2][3];
+        for (int side = 0; side < 2; side++) {
+            const solver_joint_end *end = &joint->ends[side];
+            memcpy(x[side], joint->anchor, sizeof x[side]);
+            if (end->instance < 0) continue;
+            assert_ok(solver_tree_add_point(tree, end->instance, end->X, end->rows, &point[side]));
+            solver_tree_point(tree, point[side], x[side], NULL);
+        }
+        gap = fmax(gap, vec3_distance(x[0], x[1]));
+    }
+    printf("   %d springs, the widest gap is %.2f%% of an element\n", a->joint_count, 100 * gap / 0.1);
+    assert_true(a->joint_count == 6 && gap > 0 && gap < 0.01 * 0.1);
+    solver_tree_destroy(tree);
+    solver_assembly_destroy(a);
+    sample_destroy(&s);
+}
+
+// Domains of different kinds side by side: rigid, linear, warped, polynomial; what one domain has of its own.
+static void test_kinds(void **unused) {
+    (void)unused;
+    sample                  s;
+    solver_assembly_options o = solver_assembly_default_options();
+    solver_domain_options   own[5];
+    make_plant(&s);
+    o.total = 50;
+    for (int i = 0; i < 5; i++) own[i] = solver_assembly_domain_options(&o);
+    own[1].modes = 0;
+    own[2].forces = SOLVER_FORCES_LINEAR;
+    own[3].forces = SOLVER_FORCES_WARPED, own[3].modes = 7;
+    own[4].forces = SOLVER_FORCES_FULL, own[4].modes = 6, own[4].stiffness = 4;
+    o.domains = own;
+    o.damping_stiffness = 0.01;
+    solver_assembly *a = assemble(&s, &o);
+    solver_tree     *tree = make_tree(a);
+    const double     gravity[3] = {1, 1, -2};
+    solver_tree_set_gravity(tree, gravity);
+    for (int k = 0; k < 40; k++) assert_ok(solver_tree_step(tree));
+    assert_int_equal(a->classes[1]->basis.r, 0);
+    assert_int_equal(a->classes[3]->basis.r, 7);
+    assert_int_equal(a->classes[4]->basis.r, 6);
+    assert_int_equal(a->modes, 50);
+    assert_true(a->instances[4].stiffness == 4);
+    int     n = 3 * s.mesh.vertex_count;
+    double *u = fem_alloc((size_t)n, sizeof *u), *v = fem_alloc((size_t)n, sizeof *v);
+    double *later = fem_alloc((size_t)n, sizeof *later);
+    solver_assembly_show(a, tree, u, v);
+    double before = size_of(n, v);
+    // velocities are those with which the positions change
+    assert_ok(solver_tree_set_time_step(tree, 1e-5));
+    assert_ok(solver_tree_step(tree));
+    solver_assembly_show(a, tree, later, NULL);
+    for (int i = 0; i < n; i++) later[i] = (later[i] - u[i]) / 1e-5;
+    double worst = 0;
+    for (int k = 0; k < s.mesh.vertex_count; k++)
+        if (a->owner[k] != 3) worst = fmax(worst, vec3_distance(later + 3 * (size_t)k, v + 3 * (size_t)k));
+    printf("   speed up to %.3f m/s, differences of positions off by %.1e\n", before, worst);
+    assert_true(before > 1e-3 && worst < 1e-3 * before);
+    fem_free(u), fem_free(v), fem_free(later);
+    solver_tree_destroy(tree);
+    solver_assembly_destroy(a);
+    sample_destroy(&s);
+}
+
+// What cannot be is refused by name.
+static void test_refused(void **unused) {
+    (void)unused;
+    sample                  s;
+    solver_assembly        *a = NULL;
+    solver_assembly_options o = solver_assembly_default_options();
+    solver_domain_options   own[5];
+    make_plant(&s);
+    o.total = 50;
+    for (int i = 0; i < 5; i++) own[i] = solver_assembly_domain_options(&o);
+    o.domains = own;
+    own[3].modes = 5000;
+    assert_fails(solver_assembly_create(&a, &s.mesh, &s.domains, s.fixed->count, s.fixed->items, &o, NULL, NULL),
+                 FEM_BAD_INPUT, "5000 modes were asked for, but it has at most");
+    assert_non_null(strstr(fem_message(), s.domains.name[3]));
+    own[3].modes = 5;
+    own[2].stiffness = -1;
+    assert_fails(solver_assembly_create(&a, &s.mesh, &s.domains, s.fixed->count, s.fixed->items, &o, NULL, NULL),
+                 FEM_BAD_INPUT, "the stiffness factor is -1");
+    own[2].stiffness = 1;
+    int one = s.fixed->items[0];
+    assert_fails(solver_assembly_create(&a, &s.mesh, &s.domains, 1, &one, &o, NULL, NULL), FEM_BAD_INPUT,
+                 "rigid motions");
+    assert_null(a);
+    sample_destroy(&s);
+}
+
+// Every allocation may fail: then the answer says so and nothing is left behind.
+static void test_memory(void **unused) {
+    (void)unused;
+    sample                  s;
+    solver_assembly_options o = solver_assembly_default_options();
+    make_gate(&s);
+    o.total = 16;
+    int  threads = fem_threads(), failures = 0;
+    bool done = false;
+    fem_set_threads(1);
+    long blocks = fem_memory_blocks();
+    for (long allowed = 0; !done; allowed += allowed < 40 ? 1 : 37) {
+        solver_assembly *a = NULL;
+        fem_memory_fail_after(allowed);
+        fem_status status =
+            solver_assembly_create(&a, &s.mesh, &s.domains, s.fixed->count, s.fixed->items, &o, NULL, NULL);
+        fem_memory_fail_after(-1);
+        done = status == FEM_OK;
+        if (!done) {
+            assert_int_equal(status, FEM_NO_MEMORY);
+            assert_null(a);
+            failures++;
+        }
+        solver_assembly_destroy(a);
+        assert_int_equal(fem_memory_blocks(), blocks);
+    }
+    fem_set_threads(threads);
+    printf("   %d failures\n", failures);
+    assert_true(failures > 50);
+    sample_destroy(&s);
+}
+
+int main(int argc, char **argv) {
+    (void)argc;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shares),  cmocka_unit_test(test_rest),    cmocka_unit_test(test_frequencies),
+        cmocka_unit_test(test_sag),     cmocka_unit_test(test_springs), cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_memory),
+    };
+    return test_main(argv, tests, sizeof tests / sizeof *tests);
+}
