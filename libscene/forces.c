@@ -108,6 +108,10 @@ solver_obstacle scene_obstacle_at(const scene_obstacle *o, double from, double t
     return moved;
 }
 
+void scene_contact_force(const solver_contact *contact, int obstacles, double force[3]) {
+    for (int k = 0; k < obstacles; k++) vec3_axpy(force, -1, solver_contact_get_load(contact, k).force);
+}
+
 fem_status scene_forces_create(scene_forces *forces, const scene *s, const fem_body *body) {
     fem_status      status = FEM_OK;
     const fem_mesh *mesh = &s->parts[s->object].mesh;

@@ -390,6 +390,8 @@ fem_status scene_load_force(const scene_loading *load, const fem_body *body, dou
 bool       scene_is_load(scene_action_kind kind); // force, traction, pressure, acceleration
 // An obstacle at the beginning of a step, with its mean velocity over it.
 solver_obstacle scene_obstacle_at(const scene_obstacle *obstacle, double from, double to);
+// Adds what the obstacles exert on the body.
+void scene_contact_force(const solver_contact *contact, int obstacles, double force[3]);
 // Full force of each load, and gravity.
 typedef struct scene_forces {
     int     n;       // 3 x vertices

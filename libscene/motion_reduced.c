@@ -100,6 +100,7 @@ static void report(const scene_motion *motion, scene_result *result) {
     result->solver.newton_iterations = result->step.newton_iterations;
     result->solver.residual = result->step.residual;
     if (m->contact) result->contact = solver_contact_get_report(m->contact);
+    if (m->contact) scene_contact_force(m->contact, m->s->obstacle_count, result->contact_force);
 }
 
 // ---- what happens at a time ----------------------------------------------------------------------------------------

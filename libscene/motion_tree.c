@@ -91,7 +91,6 @@ typedef struct tree_motion {
     bool             *done;     // per action: this change of stiffness has been made
     solver_contact  **contacts; // per domain, or NULL
     double           *work, *load;
-    int               contact_count;
     double           *u, *v;
     double            seconds;
     int               steps;
@@ -133,7 +132,16 @@ static void report(const scene_motion *motion, scene_result *result) {
     result->step.steps = m->steps;
     result->step.shifts = result->tree.shifts;
     result->step.seconds_step = m->seconds;
-    result->contact.contacts = m->contact_count;
+    for (int i = 0; m->contacts && i < m->assembly->count; i++) {
+        if (!m->contacts[i]) continue;
+        solver_contact_report r = solver_contact_get_report(m->contacts[i]);
+        result->contact.contacts += r.contacts;
+        result->contact.depth = fmax(result->contact.depth, r.depth);
+        result->contact.energy += r.energy;
+        result->contact.evaluations += r.evaluations;
+        result->contact.total_contacts += r.total_contacts;
+        scene_contact_force(m->contacts[i], m->s->obstacle_count, result->contact_force);
+    }
 }
 
 // ---- what happens at a time ----------------------------------------------------------------------------------------
@@ -216,7 +224,6 @@ done:
 static fem_status apply_contact(tree_motion *m, double from, double to) {
     fem_status status = FEM_OK;
     double     h = to - from;
-    m->contact_count = 0;
     for (int i = 0; m->contacts && i < m->assembly->count; i++) {
         solver_frame_motion frame;
         for (int k = 0; k < m->s->obstacle_count; k++) {
@@ -225,8 +232,8 @@ static fem_status apply_contact(tree_motion *m, double from, double to) {
             FEM_TRY(solver_contact_move(m->contacts[i], k, &moved));
         }
         solver_tree_frame(m->tree, i, &frame);
-        m->contact_count += solver_contact_load_domain(m->contacts[i], &frame, solver_tree_q(m->tree, i),
-                                                       solver_tree_dq(m->tree, i), h, h / 2, m->work, m->load);
+        solver_contact_load_domain(m->contacts[i], &frame, solver_tree_q(m->tree, i), solver_tree_dq(m->tree, i), h,
+                                   h / 2, m->work, m->load);
         FEM_TRY(solver_tree_set_load(m->tree, i, m->load, m->load + 6));
     }
 done:

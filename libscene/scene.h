@@ -194,6 +194,7 @@ typedef struct scene_result {
     cubature_training_report training;                      // of cubature; elements = 0 without
     solver_step_report       step;
     solver_contact_report    contact;
+    double                   contact_force[3];                // on the body, N, of the last step
     double                   seconds_prepare, seconds_output; // parts of `seconds`: before the first step, files
     double                   seconds;
     char                    *notes; // lines of text for the user, or NULL

@@ -273,9 +273,9 @@ static void test_sag(void **unused) {
     make_plant(&s);
     o.total = 20 * s.domains.count;
     o.damping_stiffness = 0.5;
-    assert_true(sag_error(&s, light, &o) < 0.01);
-    o.total = 40 * s.domains.count; // bent by more than half its height; with 20 modes each 9% are missing
-    assert_true(sag_error(&s, strong, &o) < 0.03);
+    assert_true(sag_error(&s, light, &o) < 0.005);
+    o.total = 40 * s.domains.count; // bent by more than half its height
+    assert_true(sag_error(&s, strong, &o) < 0.02);
     sample_destroy(&s);
 }
 
@@ -301,11 +301,19 @@ static void test_springs(void **unused) {
     (void)unused;
     sample                  s;
     solver_assembly_options o = solver_assembly_default_options();
-    const double            gravity[3] = {0.05, 0.1, -0.2};
+    const double            gravity[3] = {0.05, 0.1, -0.2}, strong[3] = {0.25, 0.5, -1};
     make_gate(&s);
-    o.total = 30 * s.domains.count;
     o.damping_stiffness = 0.5;
-    assert_true(sag_error(&s, gravity, &o) < 0.08);
+    // wrenches at two or three places take half of 30 modes: what is missing are the derivatives of the others
+    if (getenv("LIMBER_LONG")) {
+        o.total = 60 * s.domains.count;
+        assert_true(sag_error(&s, gravity, &o) < 0.02);
+        assert_true(sag_error(&s, strong, &o) < 0.03);
+    }
+    o.total = 42 * s.domains.count;
+    assert_true(sag_error(&s, gravity, &o) < 0.03);
+    o.total = 30 * s.domains.count;
+    assert_true(sag_error(&s, gravity, &o) < 0.055);
     double truth[COUNT], dense[COUNT], krylov[COUNT], residuals[COUNT];
     full_frequencies(&s, truth);
     printf("   frequencies over full FEM:");
@@ -321,7 +329,7 @@ static void test_springs(void **unused) {
     printf("; the methods differ by %.1e, residuals to %.1e\n", test_relative_error(COUNT, krylov, dense),
            residuals[COUNT - 1]);
     assert_true(test_relative_error(COUNT, krylov, dense) < 1e-7);
-    for (int k = 0; k < COUNT; k++) assert_true(fabs(dense[k] / truth[k] - 1) < 0.06 && residuals[k] < 1e-6);
+    for (int k = 0; k < COUNT; k++) assert_true(fabs(dense[k] / truth[k] - 1) < 0.02 && residuals[k] < 1e-6);
     fem_free(shapes);
     solver_tree_set_gravity(tree, gravity);
     for (int k = 0; k < 200; k++) assert_ok(solver_tree_step(tree));
