@@ -366,29 +366,51 @@ done:
     return status;
 }
 
-static fem_status generate_given(training *t) {
-    fem_status                       status = FEM_OK;
-    const cubature_training_options *o = t->options;
-    size_t                           r = (size_t)t->r, count = (size_t)o->given_count;
-    double                          *smallest = fem_alloc(count, sizeof *smallest);
-    t->poses = (cubature_poses){.r = t->r, .count = o->given_count};
-    t->poses.q = fem_copy(o->given, count * r, sizeof *o->given);
-    t->poses.f = fem_alloc(count * r, sizeof *t->poses.f);
-    if (!smallest || !t->poses.q || !t->poses.f) {
-        status = fem_fail(FEM_NO_MEMORY, "no memory for %d poses", o->given_count);
+// Poses as they are, with their forces; *inverted: how many invert an element.
+static fem_status poses_at(cubature_poses *poses, const fem_body *body, int r, const double *U, int count,
+                           const double *q, int *inverted) {
+    fem_status     status = FEM_OK;
+    size_t         values = (size_t)r * (size_t)count;
+    double        *smallest = fem_alloc((size_t)count, sizeof *smallest);
+    cubature_poses p = {.r = r, .count = count};
+    p.q = fem_copy(q, values, sizeof *q);
+    p.f = fem_alloc(values, sizeof *p.f);
+    if (!smallest || !p.q || !p.f) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %d poses", count);
         goto done;
     }
-    for (size_t i = 0; i < count * r; i++)
-        if (!isfinite(o->given[i])) {
-            status = fem_fail(FEM_BAD_INPUT, "cubature: coordinate %zu of the given pose %zu is not finite", i % r + 1,
-                              i / r + 1);
-            goto done;
-        }
-    FEM_TRY(cubature_pose_forces(t->body, t->r, t->U, o->given_count, t->poses.q, t->poses.f, smallest));
-    for (size_t i = 0; i < count; i++) t->inverted += !(smallest[i] > 0);
-    t->complete = 1;
+    FEM_TRY(cubature_pose_forces(body, r, U, count, p.q, p.f, smallest));
+    *inverted = 0;
+    for (int i = 0; i < count; i++) *inverted += !(smallest[i] > 0);
+    *poses = p;
+    p = (cubature_poses){0};
 done:
     fem_free(smallest);
+    cubature_poses_destroy(&p);
+    return status;
+}
+
+static fem_status generate_given(training *t) {
+    const cubature_training_options *o = t->options;
+    size_t                           r = (size_t)t->r, count = (size_t)o->given_count;
+    for (size_t i = 0; i < count * r; i++)
+        if (!isfinite(o->given[i]))
+            return fem_fail(FEM_BAD_INPUT, "cubature: coordinate %zu of the given pose %zu is not finite", i % r + 1,
+                            i / r + 1);
+    t->complete = 1;
+    return poses_at(&t->poses, t->body, t->r, t->U, o->given_count, o->given, &t->inverted);
+}
+
+enum { LOADED_POSES = 400 };
+
+static fem_status loaded_poses(const training *t, unsigned seed, int count, cubature_poses *poses, int *inverted) {
+    fem_status status = FEM_OK;
+    double    *q = fem_alloc((size_t)t->r * (size_t)count, sizeof *q);
+    if (!q) return fem_fail(FEM_NO_MEMORY, "no memory for %d poses", count);
+    FEM_TRY(poses_loaded(q, t->body, t->r, t->U, t->rayleigh, t->amplitude, seed, count, t->progress));
+    FEM_TRY(poses_at(poses, t->body, t->r, t->U, count, q, inverted));
+done:
+    fem_free(q);
     return status;
 }
 
@@ -414,7 +436,10 @@ static fem_status make_poses(training *t, double *centre, double *sigma) {
         centre[l] = 0;
         sigma[l] = t->amplitude / sqrt(t->rayleigh[l]);
     }
-    if (o->poses > 0) {
+    if (o->loaded) {
+        FEM_TRY(loaded_poses(t, o->seed, o->poses > 0 ? o->poses : LOADED_POSES, &t->poses, &t->inverted));
+        t->complete = 1;
+    } else if (o->poses > 0) {
         FEM_TRY(make_batch(t, NULL, sigma, o->poses));
         t->complete = 1;
     } else {
@@ -448,9 +473,11 @@ done:
 static fem_status test_rule(const training *t, const cubature_rule *rule, cubature_training_report *report) {
     cubature_poses others = {0};
     if (t->options->held_out == 0) return FEM_OK;
-    fem_status status =
-        cubature_poses_sample(&others, t->body, t->r, t->U, t->rayleigh, t->amplitude, t->options->spread,
-                              t->options->seed + HELD_OUT_SEED, t->options->held_out, NULL);
+    unsigned   seed = t->options->seed + HELD_OUT_SEED;
+    int        count = t->options->held_out, inverted;
+    fem_status status = t->options->loaded ? loaded_poses(t, seed, count, &others, &inverted)
+                                           : cubature_poses_sample(&others, t->body, t->r, t->U, t->rayleigh,
+                                                                   t->amplitude, t->options->spread, seed, count, NULL);
     if (status == FEM_OK) report->held_out_error = cubature_rule_error(rule, &others, t->options->balanced);
     cubature_poses_destroy(&others);
     return status;

@@ -37,6 +37,10 @@ void trainer_some_columns(const trainer *t, int worker, int count, const int *el
 fem_status poses_normal(cubature_poses *poses, const fem_body *body, int r, const double *U, const double *centre,
                         const double *sigma, double spread, unsigned seed, int first, int count, int *inverted);
 
+// q (r x count) = answers to random loads of standard deviations amplitude x sqrt(rayleigh) (poses_loaded.c).
+fem_status poses_loaded(double *q, const fem_body *body, int r, const double *U, const double *rayleigh,
+                        double amplitude, unsigned seed, int count, const fem_progress *progress);
+
 // Random numbers that depend on their place only.
 double random_uniform(unsigned seed, unsigned long index); // (0, 1)
 double random_normal(unsigned seed, unsigned long index);

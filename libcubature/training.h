@@ -35,6 +35,7 @@ typedef struct cubature_training_options {
     int         candidates;       // optimized: elements looked at in a step; empirical: in all. 0: 1000, or as needed
     double      settled;          // incremental: relative change of the error at which no more poses are made; 0.005
     bool        balanced;         // what `error` means
+    bool        loaded;           // poses are answers to random loads: `poses` of them (0: 400), none is recentred
     bool        recentre;         // incremental: new poses around the worst ones
     int         most_poses;       // incremental; 5000
     const char *checkpoint;       // file that keeps what was done, for an interrupted training to go on; or NULL

@@ -1,5 +1,6 @@
 // Training of cubature rules: poses and their forces, the three methods on poses that were held out, incremental
 // generation, checkpoints, bad input.
+#include "libcubature/trainer.h"
 #include "tests/rule_case.h"
 
 enum { R = 6 };
@@ -161,6 +162,39 @@ static void test_incremental(void **state) {
     case_destroy(&c);
 }
 
+// Poses that answer loads p have the forces p, as near as they were settled: by mode their size is amplitude x sqrt(Q).
+static void test_loaded(void **state) {
+    (void)state;
+    polynomial_case c;
+    double          q[R * 60], f[R * 60], worst = 0, moved = 0, amplitude = 0;
+    body_create(&c, FEM_NEOHOOKEAN);
+    assert_ok(cubature_amplitude(c.body, R, c.U, rayleigh, 0.1, 1, &amplitude));
+    assert_ok(poses_loaded(q, c.body, R, c.U, rayleigh, amplitude, 3, 60, NULL));
+    assert_ok(cubature_pose_forces(c.body, R, c.U, 60, q, f, NULL));
+    for (int t = 0; t < 60; t++) {
+        double miss = 0, load = 0;
+        for (int l = 0; l < R; l++) {
+            double p = amplitude * sqrt(rayleigh[l]) * random_normal(3, (unsigned long)(t * R + l));
+            miss += (f[t * R + l] - p) * (f[t * R + l] - p) / rayleigh[l], load += p * p / rayleigh[l];
+        }
+        worst = fmax(worst, sqrt(miss / load));
+        moved = fmax(moved, dense_norm(R, q + t * R));
+    }
+    printf("loads and forces differ by %.2g at most; |q| up to %.3g\n", worst, moved);
+    assert_true(moved > 0.01 && worst < 0.021);
+    cubature_training_options o = cubature_training_default_options();
+    cubature_training_report  report;
+    cubature_rule             rule;
+    o.loaded = true, o.poses = 60, o.error = 0.05, o.held_out = 40;
+    assert_ok(cubature_train(&rule, c.body, R, c.U, rayleigh, &o, NULL, &report));
+    printf("trained with loads: %d elements of %d, fit %.4f, held out %.4f\n", rule.count, c.mesh.element_count,
+           report.fit_error, report.held_out_error);
+    assert_true(report.reached && report.poses == 60 && rule.count < c.mesh.element_count / 2);
+    assert_true(report.held_out_error > 0 && report.held_out_error < 0.15);
+    cubature_rule_destroy(&rule);
+    case_destroy(&c);
+}
+
 static bool stop_later(void *context, const char *what, double fraction) {
     (void)what, (void)fraction;
     return --*(int *)context > 0;
@@ -266,9 +300,9 @@ static void test_sample(void **state) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forces),  cmocka_unit_test(test_gaussian),    cmocka_unit_test(test_inverted_poses),
-        cmocka_unit_test(test_methods), cmocka_unit_test(test_incremental), cmocka_unit_test(test_checkpoint),
-        cmocka_unit_test(test_sample),  cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_forces),     cmocka_unit_test(test_gaussian),    cmocka_unit_test(test_inverted_poses),
+        cmocka_unit_test(test_methods),    cmocka_unit_test(test_incremental), cmocka_unit_test(test_loaded),
+        cmocka_unit_test(test_checkpoint), cmocka_unit_test(test_sample),      cmocka_unit_test(test_bad_input),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
