@@ -16,6 +16,7 @@ static void put_reduced(app_json *json, const scene *s, const scene_result *r) {
     app_json_bool(json, "cached", r->cached);
     app_json_number(json, "seconds_modes", r->seconds_modes);
     app_json_number(json, "seconds_forces", r->seconds_forces);
+    app_put_cubature(json, &s->parts[s->object], r);
     app_json_number(json, "microseconds_step", r->steps > 0 ? 1e6 * r->step.seconds_step / r->steps : NAN);
     app_json_number(json, "microseconds_force", r->steps > 0 ? 1e6 * r->step.seconds_force / r->steps : NAN);
     app_json_number(json, "microseconds_solve", r->steps > 0 ? 1e6 * r->step.seconds_solve / r->steps : NAN);
@@ -74,6 +75,7 @@ static void print_text(FILE *out, const scene *s, const scene_result *r, const c
         fprintf(out, "%d modes%s, %.3g us a step (%.3g steps/s)\n", r->modes, r->cached ? " from the cache" : "",
                 r->steps > 0 ? 1e6 * r->step.seconds_step / r->steps : 0,
                 r->step.seconds_step > 0 ? r->steps / r->step.seconds_step : 0);
+    app_print_cubature(out, &s->parts[s->object], r);
     fprintf(out, "largest displacement %.6g m at vertex %d\n", r->max_displacement,
             r->max_vertex + s->parts[s->object].mesh.file_base);
     for (int i = 0; i < r->probe_count; i++)

@@ -5,6 +5,11 @@
 #include "bench/modes_case.h"
 #include "bench/plot.h"
 
+#include <time.h>
+
+// Processor time of all threads: what training takes does not depend on what else the machine does.
+static inline double bench_processor_seconds(void) { return (double)clock() / CLOCKS_PER_SEC; }
+
 typedef struct cubature_case {
     modes_case    body;
     modes_basis   basis;
@@ -51,7 +56,7 @@ static inline double cubature_case_poses(const cubature_case *c, double displace
     double amplitude;
     bench_try(cubature_amplitude(c->body.body, c->basis.r, c->basis.U, c->rayleigh,
                                  displacement * cubature_case_diagonal(c), 1, &amplitude));
-    bench_try(cubature_poses_sample(poses, c->body.body, c->basis.r, c->basis.U, c->rayleigh, amplitude, seed, count,
+    bench_try(cubature_poses_sample(poses, c->body.body, c->basis.r, c->basis.U, c->rayleigh, amplitude, 1, seed, count,
                                     inverted));
     return amplitude;
 }

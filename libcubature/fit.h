@@ -11,6 +11,7 @@ typedef struct fitted {
     double *weights;  // count, or count x r
     bool    modal;
     double  error, modal_error;
+    int     steps; // of optimized cubature
 } fitted;
 void fitted_destroy(fitted *f);
 
@@ -18,9 +19,10 @@ fem_status fit_modal_weights(const trainer *t, int count, const int *elements, f
 fem_status fit_single_weights(const trainer *t, int count, const int *elements, fitted *result);
 fem_status fit_modal(const trainer *t, const cubature_training_options *o, const fem_progress *progress,
                      fitted *result);
-// The elements of `start` (NULL: none) are taken first; when progress stops it, `result` holds what was chosen so far.
+// Goes on from the elements and the number of steps of `start` (NULL: from nothing); when progress stops it, `result`
+// holds what was chosen so far.
 fem_status fit_optimized(const trainer *t, const cubature_training_options *o, const fem_progress *progress,
-                         int start_count, const int *start, fitted *result);
+                         const fitted *start, fitted *result);
 fem_status fit_empirical(const trainer *t, const cubature_training_options *o, const fem_progress *progress,
                          fitted *result);
 // How far an error is on its way from 1 to the target, by their logarithms.

@@ -93,16 +93,22 @@ static fem_status greedy_room(greedy *g, int most, const double *b) {
     return FEM_OK;
 }
 
-// The column stands in its slot already. False when it depends on those in use, or would not stay.
-static bool greedy_take(greedy *g, int slot, int element, const double *b) {
+// The column stands in its slot already. False when it depends on those in use.
+static bool greedy_append(greedy *g, int slot, int element, const double *b) {
     int           rows = (int)g->rows;
     const double *a = slot_column(g, slot);
     for (int k = 0; k < g->set.count; k++) g->g[k] = dense_dot(rows, slot_column(g, g->set.column[k]), a);
     if (!active_set_append(&g->set, slot, g->g, dense_dot(rows, a, a), dense_dot(rows, a, b), INDEPENDENT))
         return false;
     g->element[slot] = element;
+    return true;
+}
+
+// Weights, residual and error of the columns in use; slots of those that went out are free again.
+static void greedy_settle(greedy *g, const double *b) {
+    int rows = (int)g->rows;
     active_set_settle(&g->set);
-    for (int s = 0; s < g->capacity; s++) { // slots that went out
+    for (int s = 0; s < g->capacity; s++) {
         bool used = false;
         for (int k = 0; k < g->set.count && !used; k++) used = g->set.column[k] == s;
         if (!used) g->element[s] = -1;
@@ -111,6 +117,12 @@ static bool greedy_take(greedy *g, int slot, int element, const double *b) {
     for (int k = 0; k < g->set.count; k++)
         dense_axpy(rows, -g->set.x[k], slot_column(g, g->set.column[k]), g->residual);
     g->error = dense_norm(rows, g->residual) / g->b_norm;
+}
+
+// Both. False when the column did not come in or did not stay.
+static bool greedy_take(greedy *g, int slot, int element, const double *b) {
+    if (!greedy_append(g, slot, element, b)) return false;
+    greedy_settle(g, b);
     return g->element[slot] == element;
 }
 
@@ -170,7 +182,7 @@ static int draw_candidates(const greedy *g, int elements, int count, unsigned se
 }
 
 fem_status fit_optimized(const trainer *t, const cubature_training_options *o, const fem_progress *progress,
-                         int start_count, const int *start, fitted *result) {
+                         const fitted *start, fitted *result) {
     fem_status status = FEM_OK, stopped = FEM_OK;
     int        E = fem_body_mesh(t->body)->element_count, most = o->elements > 0 && o->elements < E ? o->elements : E;
     int        candidates = o->candidates > 0 ? o->candidates : 1000, misses = 0;
@@ -188,13 +200,15 @@ fem_status fit_optimized(const trainer *t, const cubature_training_options *o, c
     }
     int capacity = most < 64 ? most + 1 : 64;
     FEM_TRY(greedy_create(&g, t->rows, capacity, t->b));
-    for (int i = 0; i < start_count && g.set.count < most; i++) {
+    for (int i = 0; start && i < start->count && g.set.count < most; i++) {
         FEM_TRY(greedy_room(&g, most, t->b));
         int slot = free_slot(&g);
-        trainer_some_columns(t, 0, 1, start + i, slot_column(&g, slot));
-        greedy_take(&g, slot, start[i], t->b);
+        trainer_some_columns(t, 0, 1, start->elements + i, slot_column(&g, slot));
+        greedy_append(&g, slot, start->elements[i], t->b);
     }
-    for (int step = g.set.count; g.error > o->error && g.set.count < most && misses < 20; step++) {
+    if (g.set.count > 0) greedy_settle(&g, t->b);
+    int step = start ? start->steps : 0;
+    for (; g.error > o->error && g.set.count < most && misses < 20; step++) {
         FEM_TRY(greedy_room(&g, most, t->b));
         s.count = draw_candidates(&g, E, candidates, o->seed, step, deck);
         s.elements = deck, s.residual = g.residual;
@@ -210,9 +224,13 @@ fem_status fit_optimized(const trainer *t, const cubature_training_options *o, c
         }
         misses = gains ? 0 : misses + 1;
         stopped = fem_progress_report(progress, "optimized cubature", fit_fraction(g.error, o->error));
-        if (stopped != FEM_OK) break;
+        if (stopped != FEM_OK) {
+            step++;
+            break;
+        }
     }
     FEM_TRY(greedy_result(&g, result));
+    result->steps = step;
     status = stopped;
 done:
     fem_free(deck);
@@ -355,7 +373,7 @@ fem_status fit_empirical(const trainer *t, const cubature_training_options *o, c
     for (double target = o->error;;) {
         int before = g.set.count;
         FEM_TRY(choose(&g, c.Y, y, length, c.count, most, target, blocked, score));
-        if (g.set.count == before) break; // nothing more to be had
+        if (g.set.count == before && g.error > target) break; // nothing more to be had
         for (int k = 0; k < g.set.count; k++) chosen[k] = elements[g.element[g.set.column[k]]];
         fitted_destroy(&f);
         FEM_TRY(fit_single_weights(t, g.set.count, chosen, &f));

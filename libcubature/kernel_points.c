@@ -67,7 +67,7 @@ void JOIN(cubature_point_forces, SIMD_SUFFIX)(const point_task *task, int group)
         for (int lane = 0; task->columns && lane < 8; lane++) {
             if (element[lane] < 0) continue;
             double *out = task->columns[element[lane]] + row;
-            store(out, load(out) + scale * f[lane]);
+            store(out, load(out) + scale * task->mode_scale[l] * f[lane]);
         }
     }
 }

@@ -31,6 +31,7 @@ typedef struct point_task {
     const point_set              *set;
     const fem_material_constants *constants;
     const double                 *q, *scale;
+    const double                 *mode_scale; // r: multiplies the columns too
     size_t                        first, row_stride;
     double                       *sums;
     double                      **columns;

@@ -156,7 +156,7 @@ done:
 
 // ---- Gaussian poses ------------------------------------------------------------------------------------------------
 
-enum { AMPLITUDE_POSES = 33, MOST_HALVINGS = 12 };
+enum { AMPLITUDE_POSES = 33, MOST_HALVINGS = 12, SPREAD_SEED = 5000 };
 
 static fem_status check_rayleigh(int r, const double *rayleigh) {
     for (int i = 0; i < r; i++)
@@ -241,9 +241,8 @@ done:
     return status;
 }
 
-// Poses around `centre` (NULL: 0) with standard deviations sigma.
 fem_status poses_normal(cubature_poses *result, const fem_body *body, int r, const double *U, const double *centre,
-                        const double *sigma, unsigned seed, int first, int count, int *inverted) {
+                        const double *sigma, double spread, unsigned seed, int first, int count, int *inverted) {
     fem_status     status = FEM_OK;
     cubature_poses p = {.r = r, .count = count};
     size_t         modes = (size_t)r;
@@ -256,10 +255,12 @@ fem_status poses_normal(cubature_poses *result, const fem_body *body, int r, con
         status = fem_fail(FEM_NO_MEMORY, "no memory for %d poses", count);
         goto done;
     }
-    for (size_t t = 0; t < (size_t)count; t++)
+    for (size_t t = 0; t < (size_t)count; t++) {
+        double size = pow(spread, random_uniform(seed + SPREAD_SEED, (size_t)first + t));
         for (size_t l = 0; l < modes; l++)
             p.q[t * modes + l] =
-                (centre ? centre[l] : 0) + sigma[l] * random_normal(seed, ((size_t)first + t) * modes + l);
+                size * ((centre ? centre[l] : 0) + sigma[l] * random_normal(seed, ((size_t)first + t) * modes + l));
+    }
     FEM_TRY(cubature_pose_forces(body, r, U, count, p.q, p.f, smallest));
     FEM_TRY(shrink_inverted(&p, body, U, smallest, inverted));
 done:
@@ -272,13 +273,14 @@ done:
 }
 
 fem_status cubature_poses_sample(cubature_poses *poses, const fem_body *body, int r, const double *U,
-                                 const double *rayleigh, double amplitude, unsigned seed, int count, int *inverted) {
+                                 const double *rayleigh, double amplitude, double spread, unsigned seed, int count,
+                                 int *inverted) {
     fem_status status = check_rayleigh(r, rayleigh);
     if (status != FEM_OK) return status;
     double *sigma = fem_alloc((size_t)r, sizeof *sigma);
     if (!sigma) return fem_fail(FEM_NO_MEMORY, "no memory for %d modes", r);
     for (int l = 0; l < r; l++) sigma[l] = amplitude / sqrt(rayleigh[l]);
-    status = poses_normal(poses, body, r, U, NULL, sigma, seed, 0, count, inverted);
+    status = poses_normal(poses, body, r, U, NULL, sigma, spread, seed, 0, count, inverted);
     fem_free(sigma);
     return status;
 }
@@ -291,13 +293,15 @@ void trainer_destroy(trainer *t) {
     fem_free(t->Ut);
     fem_free(t->q);
     fem_free(t->scale);
+    fem_free(t->mode_scale);
     fem_free(t->b);
     fem_free(t->constants);
     destroy_sets(t->sets);
     *t = (trainer){0};
 }
 
-fem_status trainer_create(trainer *result, const fem_body *body, int r, const double *U, const cubature_poses *poses) {
+fem_status trainer_create(trainer *result, const fem_body *body, int r, const double *U, const cubature_poses *poses,
+                          bool balanced) {
     fem_status status = FEM_OK;
     trainer    t = {.body = body, .r = r, .set_elements = SET_ELEMENTS};
     size_t     modes = (size_t)r;
@@ -305,9 +309,10 @@ fem_status trainer_create(trainer *result, const fem_body *body, int r, const do
     t.stride = ((size_t)poses->count + 7) / 8 * 8;
     t.rows = t.stride * modes;
     t.scale = fem_calloc(t.stride, sizeof *t.scale);
+    t.mode_scale = fem_alloc(modes, sizeof *t.mode_scale);
     t.b = fem_calloc(t.rows, sizeof *t.b);
     t.constants = prepare_materials(fem_body_mesh(body));
-    if (!used || !t.scale || !t.b || !t.constants) {
+    if (!used || !t.scale || !t.mode_scale || !t.b || !t.constants) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for %d training poses", poses->count);
         goto done;
     }
@@ -330,6 +335,11 @@ fem_status trainer_create(trainer *result, const fem_body *body, int r, const do
                           poses->count);
         goto done;
     }
+    for (size_t l = 0; l < modes; l++) {
+        double size = dense_norm((int)t.stride, t.b + l * t.stride);
+        t.mode_scale[l] = balanced && size > 0 ? 1 / size : 1;
+        dense_scale((int)t.stride, t.mode_scale[l], t.b + l * t.stride);
+    }
     t.b_norm = dense_norm((int)t.rows, t.b);
     t.q = pack_poses(r, t.poses, used);
     if (!t.q) {
@@ -351,8 +361,12 @@ void trainer_some_columns(const trainer *t, int worker, int count, const int *el
     cubature_kernels kernels = cubature_choose_kernels();
     point_set       *set = &t->sets[worker];
     double          *columns[SET_ELEMENTS];
-    point_task       task = {
-              .set = set, .constants = t->constants, .scale = t->scale, .row_stride = t->stride, .columns = columns};
+    point_task       task = {.set = set,
+                             .constants = t->constants,
+                             .scale = t->scale,
+                             .mode_scale = t->mode_scale,
+                             .row_stride = t->stride,
+                             .columns = columns};
     memset(A, 0, (size_t)count * t->rows * sizeof *A);
     for (int i = 0; i < count; i++) columns[i] = A + (size_t)i * t->rows;
     point_set_fill(set, t->body, t->Ut, count, elements);

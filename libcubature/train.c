@@ -23,10 +23,12 @@ cubature_training_options cubature_training_default_options(void) {
     return (cubature_training_options){.method = CUBATURE_EMPIRICAL,
                                        .error = 0.01,
                                        .displacement = 0.1,
+                                       .spread = 1,
                                        .held_out = 100,
                                        .seed = 1,
                                        .settled = 0.005,
                                        .recentre = true,
+                                       .balanced = true,
                                        .most_poses = 5000};
 }
 
@@ -47,6 +49,7 @@ fem_status cubature_training_check(const cubature_training_options *o) {
         return bad_count("given poses", o->given_count, "from 0 to 1000000");
     if (!(o->displacement > 0 && o->displacement <= 10))
         return bad_number("displacement", o->displacement, "in (0, 10]");
+    if (!(o->spread > 0 && o->spread <= 1)) return bad_number("spread", o->spread, "in (0, 1]");
     if (o->held_out < 0 || o->held_out > 1000000) return bad_count("held_out", o->held_out, "from 0 to 1000000");
     if (o->candidates < 0) return bad_count("candidates", o->candidates, ">= 0");
     if (!(o->settled > 0 && o->settled < 1)) return bad_number("settled", o->settled, "in (0, 1)");
@@ -70,17 +73,27 @@ static double *error_work(const cubature_forces *forces) {
     return fem_alloc(forces->work + (size_t)forces->r, sizeof(double));
 }
 
-double cubature_rule_error(const cubature_rule *rule, const cubature_poses *poses) {
+double cubature_rule_error(const cubature_rule *rule, const cubature_poses *poses, bool balanced) {
     cubature_forces forces = cubature_rule_forces(rule);
-    double         *work = error_work(&forces), sum = 0;
-    int             counted = 0;
-    for (int t = 0; work && t < poses->count; t++) {
-        size_t at = (size_t)t * (size_t)rule->r;
-        double error = pose_error(&forces, poses->q + at, poses->f + at, work);
-        if (error >= 0) sum += error * error, counted++;
+    size_t          r = (size_t)rule->r;
+    double         *work = error_work(&forces), *sums = fem_calloc(2 * r, sizeof *sums), top = 0, bottom = 0;
+    for (int t = 0; work && sums && t < poses->count; t++) {
+        const double *f = poses->f + (size_t)t * r, norm = dense_norm(rule->r, f);
+        if (pose_error(&forces, poses->q + (size_t)t * r, f, work) < 0) continue;
+        for (size_t l = 0; l < r; l++) { // work holds f~ - f
+            sums[l] += work[l] * work[l] / (norm * norm);
+            sums[r + l] += f[l] * f[l] / (norm * norm);
+        }
+    }
+    for (size_t l = 0; work && sums && l < r; l++) {
+        double size = balanced ? sums[r + l] : 1;
+        if (!(sums[r + l] > 0)) continue;
+        top += sums[l] / size;
+        bottom += sums[r + l] / size;
     }
     fem_free(work);
-    return counted > 0 ? sqrt(sum / counted) : NAN;
+    fem_free(sums);
+    return bottom > 0 ? sqrt(top / bottom) : NAN;
 }
 
 // ---- fits ----------------------------------------------------------------------------------------------------------
@@ -128,13 +141,13 @@ static void describe(cubature_training_report *report, const trainer *t, const f
 }
 
 static fem_status fit_from(cubature_rule *rule, const trainer *t, const double *U,
-                           const cubature_training_options *options, const fem_progress *progress, int start_count,
-                           const int *start, fitted *f, cubature_training_report *report) {
+                           const cubature_training_options *options, const fem_progress *progress, const fitted *start,
+                           fitted *f, cubature_training_report *report) {
     fem_status status = FEM_OK;
     double     begun = fem_seconds();
     FEM_TRY(options->method == CUBATURE_MODAL       ? fit_modal(t, options, progress, f)
             : options->method == CUBATURE_EMPIRICAL ? fit_empirical(t, options, progress, f)
-                                                    : fit_optimized(t, options, progress, start_count, start, f));
+                                                    : fit_optimized(t, options, progress, start, f));
     if (f->count == 0) {
         status = fem_fail(FEM_NO_CONVERGENCE, "cubature: no element has a force along those of the training poses");
         goto done;
@@ -153,8 +166,8 @@ fem_status cubature_fit(cubature_rule *rule, const fem_body *body, int r, const 
     trainer    t = {0};
     fitted     f = {0};
     FEM_TRY(cubature_training_check(options));
-    FEM_TRY(trainer_create(&t, body, r, U, poses));
-    FEM_TRY(fit_from(rule, &t, U, options, progress, 0, NULL, &f, report));
+    FEM_TRY(trainer_create(&t, body, r, U, poses, options->balanced));
+    FEM_TRY(fit_from(rule, &t, U, options, progress, NULL, &f, report));
 done:
     fitted_destroy(&f);
     trainer_destroy(&t);
@@ -162,13 +175,13 @@ done:
 }
 
 fem_status cubature_fit_weights(cubature_rule *rule, const fem_body *body, int r, const double *U,
-                                const cubature_poses *poses, int count, const int *elements, bool modal,
+                                const cubature_poses *poses, int count, const int *elements, bool modal, bool balanced,
                                 cubature_training_report *report) {
     fem_status status = FEM_OK;
     trainer    t = {0};
     fitted     f = {0};
     double     begun = fem_seconds();
-    FEM_TRY(trainer_create(&t, body, r, U, poses));
+    FEM_TRY(trainer_create(&t, body, r, U, poses, balanced));
     FEM_TRY(modal ? fit_modal_weights(&t, count, elements, &f) : fit_single_weights(&t, count, elements, &f));
     if (f.count == 0) {
         status = fem_fail(FEM_NO_CONVERGENCE, "cubature: no element has a force along those of the training poses");
@@ -193,26 +206,25 @@ typedef struct training {
     cubature_poses                   poses;
     double                           amplitude, error;            // error: of the last batch's fit
     int                              batches, inverted, complete; // complete: no more poses are made
-    int                              chosen_count;                // by an interrupted optimized cubature
-    int                             *chosen;
+    fitted                           chosen;                      // by an interrupted optimized cubature
     bool                             resumed;
 } training;
 
 static void training_destroy(training *t) {
     cubature_poses_destroy(&t->poses);
-    fem_free(t->chosen);
+    fitted_destroy(&t->chosen);
 }
 
 static fem_status write_checkpoint(const training *t) {
     if (!t->options->checkpoint) return FEM_OK;
-    const int      size[] = {t->r, t->poses.count, t->batches, t->inverted, t->complete, t->chosen_count};
+    const int size[] = {t->r, t->poses.count, t->batches, t->inverted, t->complete, t->chosen.count, t->chosen.steps};
     const double   state[] = {t->amplitude, t->error};
     size_t         values = (size_t)t->r * (size_t)t->poses.count;
-    fem_store_item items[] = {{"size", FEM_STORE_INT, 6, size},
+    fem_store_item items[] = {{"size", FEM_STORE_INT, 7, size},
                               {"state", FEM_STORE_DOUBLE, 2, state},
                               {"q", FEM_STORE_DOUBLE, values, t->poses.q},
                               {"f", FEM_STORE_DOUBLE, values, t->poses.f},
-                              {"chosen", FEM_STORE_INT, (size_t)t->chosen_count, t->chosen}};
+                              {"chosen", FEM_STORE_INT, (size_t)t->chosen.count, t->chosen.elements}};
     return fem_store_write(t->options->checkpoint, "training", CHECKPOINT_VERSION, t->options->checkpoint_key, 5,
                            items);
 }
@@ -223,7 +235,7 @@ static fem_status read_checkpoint(training *t) {
     fem_status status = FEM_OK;
     if (!t->options->checkpoint) return FEM_OK;
     if (fem_store_read(&store, t->options->checkpoint, "training", CHECKPOINT_VERSION) != FEM_OK) return FEM_OK;
-    const int    *size = fem_store_find(&store, "size", FEM_STORE_INT, 6);
+    const int    *size = fem_store_find(&store, "size", FEM_STORE_INT, 7);
     const double *state = fem_store_find(&store, "state", FEM_STORE_DOUBLE, 2);
     bool          sane = size && state && fem_hash_equal(store.key, t->options->checkpoint_key) && size[0] == t->r &&
                 size[1] > 0 && size[1] <= 2000000 && size[5] >= 0 && size[5] <= fem_body_mesh(t->body)->element_count;
@@ -238,12 +250,12 @@ static fem_status read_checkpoint(training *t) {
         t->poses = (cubature_poses){.r = t->r, .count = size[1]};
         t->poses.q = fem_copy(q, values, sizeof *q);
         t->poses.f = fem_copy(f, values, sizeof *f);
-        t->chosen = fem_copy(chosen, (size_t)size[5], sizeof *chosen);
-        t->chosen_count = size[5];
+        t->chosen.elements = fem_copy(chosen, (size_t)size[5], sizeof *chosen);
+        t->chosen.count = size[5], t->chosen.steps = size[6];
         t->batches = size[2], t->inverted = size[3], t->complete = size[4];
         t->amplitude = state[0], t->error = state[1];
         t->resumed = true;
-        if (!t->poses.q || !t->poses.f || !t->chosen)
+        if (!t->poses.q || !t->poses.f || !t->chosen.elements)
             status = fem_fail(FEM_NO_MEMORY, "no memory for a checkpoint of %d poses", size[1]);
     }
     fem_store_destroy(&store);
@@ -308,8 +320,8 @@ done:
 static fem_status make_batch(training *t, const double *centre, const double *sigma, int count) {
     cubature_poses batch = {0};
     int            inverted = 0;
-    fem_status     status =
-        poses_normal(&batch, t->body, t->r, t->U, centre, sigma, t->options->seed, t->poses.count, count, &inverted);
+    fem_status status = poses_normal(&batch, t->body, t->r, t->U, centre, sigma, t->options->spread, t->options->seed,
+                                     t->poses.count, count, &inverted);
     if (status == FEM_OK) status = add_poses(t, &batch);
     t->inverted += inverted;
     t->batches++;
@@ -331,7 +343,7 @@ static fem_status generate_incremental(training *t, double *centre, double *sigm
     while (!t->complete) {
         FEM_TRY(write_checkpoint(t));
         FEM_TRY(fem_progress_report(t->progress, "training poses", 1 - exp(-t->batches / 10.0)));
-        FEM_TRY(trainer_create(&matrix, t->body, t->r, t->U, &t->poses));
+        FEM_TRY(trainer_create(&matrix, t->body, t->r, t->U, &t->poses, t->options->balanced));
         FEM_TRY(fit_modal_weights(&matrix, count, elements, &f));
         double change = f.modal_error > 0 ? fabs(f.modal_error - t->error) / f.modal_error : 0;
         t->error = f.modal_error;
@@ -354,29 +366,51 @@ done:
     return status;
 }
 
-static fem_status generate_given(training *t) {
-    fem_status                       status = FEM_OK;
-    const cubature_training_options *o = t->options;
-    size_t                           r = (size_t)t->r, count = (size_t)o->given_count;
-    double                          *smallest = fem_alloc(count, sizeof *smallest);
-    t->poses = (cubature_poses){.r = t->r, .count = o->given_count};
-    t->poses.q = fem_copy(o->given, count * r, sizeof *o->given);
-    t->poses.f = fem_alloc(count * r, sizeof *t->poses.f);
-    if (!smallest || !t->poses.q || !t->poses.f) {
-        status = fem_fail(FEM_NO_MEMORY, "no memory for %d poses", o->given_count);
+// Poses as they are, with their forces; *inverted: how many invert an element.
+static fem_status poses_at(cubature_poses *poses, const fem_body *body, int r, const double *U, int count,
+                           const double *q, int *inverted) {
+    fem_status     status = FEM_OK;
+    size_t         values = (size_t)r * (size_t)count;
+    double        *smallest = fem_alloc((size_t)count, sizeof *smallest);
+    cubature_poses p = {.r = r, .count = count};
+    p.q = fem_copy(q, values, sizeof *q);
+    p.f = fem_alloc(values, sizeof *p.f);
+    if (!smallest || !p.q || !p.f) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %d poses", count);
         goto done;
     }
-    for (size_t i = 0; i < count * r; i++)
-        if (!isfinite(o->given[i])) {
-            status = fem_fail(FEM_BAD_INPUT, "cubature: coordinate %zu of the given pose %zu is not finite", i % r + 1,
-                              i / r + 1);
-            goto done;
-        }
-    FEM_TRY(cubature_pose_forces(t->body, t->r, t->U, o->given_count, t->poses.q, t->poses.f, smallest));
-    for (size_t i = 0; i < count; i++) t->inverted += !(smallest[i] > 0);
-    t->complete = 1;
+    FEM_TRY(cubature_pose_forces(body, r, U, count, p.q, p.f, smallest));
+    *inverted = 0;
+    for (int i = 0; i < count; i++) *inverted += !(smallest[i] > 0);
+    *poses = p;
+    p = (cubature_poses){0};
 done:
     fem_free(smallest);
+    cubature_poses_destroy(&p);
+    return status;
+}
+
+static fem_status generate_given(training *t) {
+    const cubature_training_options *o = t->options;
+    size_t                           r = (size_t)t->r, count = (size_t)o->given_count;
+    for (size_t i = 0; i < count * r; i++)
+        if (!isfinite(o->given[i]))
+            return fem_fail(FEM_BAD_INPUT, "cubature: coordinate %zu of the given pose %zu is not finite", i % r + 1,
+                            i / r + 1);
+    t->complete = 1;
+    return poses_at(&t->poses, t->body, t->r, t->U, o->given_count, o->given, &t->inverted);
+}
+
+enum { LOADED_POSES = 400 };
+
+static fem_status loaded_poses(const training *t, unsigned seed, int count, cubature_poses *poses, int *inverted) {
+    fem_status status = FEM_OK;
+    double    *q = fem_alloc((size_t)t->r * (size_t)count, sizeof *q);
+    if (!q) return fem_fail(FEM_NO_MEMORY, "no memory for %d poses", count);
+    FEM_TRY(poses_loaded(q, t->body, t->r, t->U, t->rayleigh, t->amplitude, seed, count, t->progress));
+    FEM_TRY(poses_at(poses, t->body, t->r, t->U, count, q, inverted));
+done:
+    fem_free(q);
     return status;
 }
 
@@ -402,7 +436,10 @@ static fem_status make_poses(training *t, double *centre, double *sigma) {
         centre[l] = 0;
         sigma[l] = t->amplitude / sqrt(t->rayleigh[l]);
     }
-    if (o->poses > 0) {
+    if (o->loaded) {
+        FEM_TRY(loaded_poses(t, o->seed, o->poses > 0 ? o->poses : LOADED_POSES, &t->poses, &t->inverted));
+        t->complete = 1;
+    } else if (o->poses > 0) {
         FEM_TRY(make_batch(t, NULL, sigma, o->poses));
         t->complete = 1;
     } else {
@@ -419,12 +456,12 @@ static fem_status fit_and_keep(training *t, cubature_rule *rule, cubature_traini
     fem_status status = FEM_OK;
     trainer    matrix = {0};
     fitted     f = {0};
-    FEM_TRY(trainer_create(&matrix, t->body, t->r, t->U, &t->poses));
-    status = fit_from(rule, &matrix, t->U, t->options, t->progress, t->chosen_count, t->chosen, &f, report);
+    FEM_TRY(trainer_create(&matrix, t->body, t->r, t->U, &t->poses, t->options->balanced));
+    status = fit_from(rule, &matrix, t->U, t->options, t->progress, &t->chosen, &f, report);
     if (status == FEM_STOPPED && f.elements) { // what was chosen so far is kept
-        fem_free(t->chosen);
-        t->chosen = f.elements, t->chosen_count = f.count;
-        f.elements = NULL;
+        fitted_destroy(&t->chosen);
+        t->chosen = f;
+        f = (fitted){0};
         if (write_checkpoint(t) == FEM_OK) fem_fail(FEM_STOPPED, "stopped; what was done is kept");
     }
 done:
@@ -436,9 +473,12 @@ done:
 static fem_status test_rule(const training *t, const cubature_rule *rule, cubature_training_report *report) {
     cubature_poses others = {0};
     if (t->options->held_out == 0) return FEM_OK;
-    fem_status status = cubature_poses_sample(&others, t->body, t->r, t->U, t->rayleigh, t->amplitude,
-                                              t->options->seed + HELD_OUT_SEED, t->options->held_out, NULL);
-    if (status == FEM_OK) report->held_out_error = cubature_rule_error(rule, &others);
+    unsigned   seed = t->options->seed + HELD_OUT_SEED;
+    int        count = t->options->held_out, inverted;
+    fem_status status = t->options->loaded ? loaded_poses(t, seed, count, &others, &inverted)
+                                           : cubature_poses_sample(&others, t->body, t->r, t->U, t->rayleigh,
+                                                                   t->amplitude, t->options->spread, seed, count, NULL);
+    if (status == FEM_OK) report->held_out_error = cubature_rule_error(rule, &others, t->options->balanced);
     cubature_poses_destroy(&others);
     return status;
 }

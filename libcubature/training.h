@@ -1,7 +1,11 @@
 // Training of cubature rules: poses, their exact reduced forces, and the choice of elements and weights by
-// nonnegative least squares. All errors are the same measure, of training poses or of others:
+// nonnegative least squares. Errors, at training poses or at others, are relative to the forces,
 //
-//   error = sqrt(mean over poses of |f~ - f|^2 / |f|^2)
+//   error^2 = mean over poses t of |f~_t - f_t|^2 / |f_t|^2          as in the papers, or
+//   error^2 = mean over modes l of sum_t d_lt^2 / sum_t f_lt^2       balanced (d = f~ - f, both over |f_t|).
+//
+// The forces of soft modes are small beside those of stiff ones: an error of 1% of |f| can be most of what holds a soft
+// mode, and it is the soft ones that move. Balanced, each mode counts by its own force (as in P0 eq. 12).
 //
 // A chapter of cubature.h: include that.
 #ifndef LIMBER_TRAINING_H
@@ -18,20 +22,24 @@ const char *cubature_method_name(cubature_method method); // "empirical", ...
 
 typedef struct cubature_training_options {
     cubature_method method;
-    double          error;          // of the fit, at which the choice of elements ends; (0, 1)
-    int             elements;       // at most so many; 0: those of the body
-    int             poses;          // Gaussian; 0: incremental generation (P0 Algorithm 1)
-    int             given_count;    // poses to be used in place of generated ones
-    const double   *given;          // r x given_count
-    double          displacement;   // of generated poses: median of the largest displacement, over the body's diagonal
-    int             held_out;       // poses that the rule is tested with and not trained with; 0: none
-    unsigned        seed;           // of everything random
-    int             candidates;     // optimized: elements looked at in a step; empirical: in all. 0: 1000, or as needed
-    double          settled;        // incremental: relative change of the error at which no more poses are made; 0.005
-    bool            recentre;       // incremental: new poses around the worst ones
-    int             most_poses;     // incremental; 5000
-    const char     *checkpoint;     // file that keeps what was done, for an interrupted training to go on; or NULL
-    fem_hash        checkpoint_key; // of everything that the training depends on
+    double          error;        // of the fit, at which the choice of elements ends; (0, 1)
+    int             elements;     // at most so many; 0: those of the body
+    int             poses;        // Gaussian; 0: incremental generation (P0 Algorithm 1)
+    int             given_count;  // poses to be used in place of generated ones
+    const double   *given;        // r x given_count
+    double          displacement; // of generated poses: median of the largest displacement, over the body's diagonal
+    double          spread;       // generated poses are multiplied by spread^u, u uniform in (0, 1). 1: as in P0, and
+                                  // better in every motion measured so far. (0, 1]
+    int         held_out;         // poses that the rule is tested with and not trained with; 0: none
+    unsigned    seed;             // of everything random
+    int         candidates;       // optimized: elements looked at in a step; empirical: in all. 0: 1000, or as needed
+    double      settled;          // incremental: relative change of the error at which no more poses are made; 0.005
+    bool        balanced;         // what `error` means
+    bool        loaded;           // poses are answers to random loads: `poses` of them (0: 400), none is recentred
+    bool        recentre;         // incremental: new poses around the worst ones
+    int         most_poses;       // incremental; 5000
+    const char *checkpoint;       // file that keeps what was done, for an interrupted training to go on; or NULL
+    fem_hash    checkpoint_key;   // of everything that the training depends on
 } cubature_training_options;
 cubature_training_options cubature_training_default_options(void); // empirical, 1%, incremental, 100 held out
 fem_status                cubature_training_check(const cubature_training_options *options);
@@ -68,9 +76,11 @@ typedef struct cubature_poses {
 void cubature_poses_destroy(cubature_poses *poses);
 
 // Gaussian poses with standard deviations amplitude / sqrt(rayleigh), none of which inverts an element: those that do
-// are halved until they do not (their number in *inverted, may be NULL). Number `first` on of the sequence of a seed.
+// are halved until they do not (their number in *inverted, may be NULL). Each is multiplied by spread^u, u uniform in
+// (0, 1).
 fem_status cubature_poses_sample(cubature_poses *poses, const fem_body *body, int r, const double *U,
-                                 const double *rayleigh, double amplitude, unsigned seed, int count, int *inverted);
+                                 const double *rayleigh, double amplitude, double spread, unsigned seed, int count,
+                                 int *inverted);
 // The amplitude with which the median of the largest displacement is `displacement` (metres).
 fem_status cubature_amplitude(const fem_body *body, int r, const double *U, const double *rayleigh, double displacement,
                               unsigned seed, double *amplitude);
@@ -78,7 +88,7 @@ fem_status cubature_amplitude(const fem_body *body, int r, const double *U, cons
 fem_status cubature_pose_forces(const fem_body *body, int r, const double *U, int count, const double *q, double *f,
                                 double *smallest);
 // The error of a rule at poses. Poses without force do not count; NAN when none has.
-double cubature_rule_error(const cubature_rule *rule, const cubature_poses *poses);
+double cubature_rule_error(const cubature_rule *rule, const cubature_poses *poses, bool balanced);
 
 // At most `count` elements, evenly spread: the one nearest to the centre of each occupied cell of a grid. Ascending.
 fem_status cubature_sample_elements(const fem_mesh *mesh, int wanted, int *elements, int *count);
@@ -89,7 +99,7 @@ fem_status cubature_fit(cubature_rule *rule, const fem_body *body, int r, const 
                         cubature_training_report *report);
 // Weights of given elements (ascending), one each or modal; elements whose weights are all 0 are left out.
 fem_status cubature_fit_weights(cubature_rule *rule, const fem_body *body, int r, const double *U,
-                                const cubature_poses *poses, int count, const int *elements, bool modal,
+                                const cubature_poses *poses, int count, const int *elements, bool modal, bool balanced,
                                 cubature_training_report *report);
 
 #endif

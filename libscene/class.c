@@ -39,6 +39,7 @@ static fem_hash class_key(const scene_part *part, fem_mass_kind mass) {
     hash = hash_int(hash, part->quadrature);
     hash = hash_int(hash, (int)mass);
     hash = hash_int(hash, (int)part->forces);
+    if (part->forces == SCENE_CUBATURE) hash = scene_cubature_hash(hash, &part->training);
     hash = fem_hash_add(hash, part->fixed.items, (size_t)part->fixed.count * sizeof *part->fixed.items);
     hash = hash_int(hash, (int)modes->method);
     hash = hash_recipe(hash, &modes->recipe);
@@ -73,18 +74,24 @@ static void remove_leftovers(const char *path) {
     closedir(entries);
 }
 
-fem_status scene_class_write(const modes_basis *basis, const cubature_polynomial *p, fem_hash key, const char *path) {
-    const int      size[] = {basis->n, basis->r, p->group_count, p->set_count};
-    size_t         r = (size_t)basis->r;
-    fem_store_item items[] = {
-        {"size", FEM_STORE_INT, 4, size},
-        {"omega2", FEM_STORE_DOUBLE, r, basis->omega2},
-        {"U", FEM_STORE_DOUBLE, (size_t)basis->n * r, basis->U},
-        {"sets", FEM_STORE_DOUBLE, (size_t)p->set_count * p->count, p->sets},
-        {"mass", FEM_STORE_DOUBLE, (size_t)p->group_count * r * r, p->mass},
+fem_status scene_class_write(const scene_stored *stored, fem_hash key, const char *path) {
+    const modes_basis         *basis = stored->basis;
+    const cubature_polynomial *p = stored->polynomial;
+    const int                  size[] = {basis->n, basis->r, p->group_count, p->set_count};
+    size_t                     r = (size_t)basis->r;
+    fem_store_item             items[5 + SCENE_CUBATURE_ITEMS] = {
+                    {"size", FEM_STORE_INT, 4, size},
+                    {"omega2", FEM_STORE_DOUBLE, r, basis->omega2},
+                    {"U", FEM_STORE_DOUBLE, (size_t)basis->n * r, basis->U},
+                    {"sets", FEM_STORE_DOUBLE, (size_t)p->set_count * p->count, p->sets},
+                    {"mass", FEM_STORE_DOUBLE, (size_t)p->group_count * r * r, p->mass},
     };
+    int    rule_size[3];
+    double numbers[6];
+    int    more =
+        stored->rule && stored->rule->count > 0 ? scene_cubature_items(stored, rule_size, numbers, items + 5) : 0;
     remove_leftovers(path);
-    return fem_store_write(path, "class", CLASS_VERSION, key, 5, items);
+    return fem_store_write(path, "class", CLASS_VERSION, key, 5 + more, items);
 }
 
 // The groups of a mesh: those of its materials that elements have, in their order.
@@ -98,16 +105,18 @@ static int find_groups(const fem_mesh *mesh, int *materials) {
     return count;
 }
 
-static fem_status fill_class(modes_basis *basis, cubature_polynomial *polynomial, const fem_mesh *mesh,
-                             bool has_polynomial, const fem_store *store, const char *path) {
-    fem_status    status = FEM_OK;
-    const int    *size = fem_store_find(store, "size", FEM_STORE_INT, 4);
-    int           n = 3 * mesh->vertex_count;
-    bool          sane = size && size[0] == n && size[1] >= 1 && size[1] <= n && size[2] >= 0 && size[3] >= 0;
-    size_t        r = sane ? (size_t)size[1] : 0, count = has_polynomial ? cubature_polynomial_count((int)r) : 0;
-    const double *U = fem_store_find(store, "U", FEM_STORE_DOUBLE, (size_t)n * r);
-    const double *omega2 = fem_store_find(store, "omega2", FEM_STORE_DOUBLE, r);
-    int          *materials = fem_alloc((size_t)mesh->material_count, sizeof *materials);
+static fem_status fill_class(const scene_stored *stored, const fem_mesh *mesh, bool has_polynomial,
+                             const fem_store *store, const char *path) {
+    fem_status           status = FEM_OK;
+    modes_basis         *basis = stored->basis;
+    cubature_polynomial *polynomial = stored->polynomial;
+    const int           *size = fem_store_find(store, "size", FEM_STORE_INT, 4);
+    int                  n = 3 * mesh->vertex_count;
+    bool                 sane = size && size[0] == n && size[1] >= 1 && size[1] <= n && size[2] >= 0 && size[3] >= 0;
+    size_t               r = sane ? (size_t)size[1] : 0, count = has_polynomial ? cubature_polynomial_count((int)r) : 0;
+    const double        *U = fem_store_find(store, "U", FEM_STORE_DOUBLE, (size_t)n * r);
+    const double        *omega2 = fem_store_find(store, "omega2", FEM_STORE_DOUBLE, r);
+    int                 *materials = fem_alloc((size_t)mesh->material_count, sizeof *materials);
     if (!materials) return fem_fail(FEM_NO_MEMORY, "no memory for %d materials", mesh->material_count);
     int groups = has_polynomial ? find_groups(mesh, materials) : 0, sets = 0;
     for (int g = 0; g < groups; g++) sets += mesh->materials[materials[g]].kind == FEM_ORTHOTROPIC ? 9 : 2;
@@ -137,8 +146,8 @@ done:
     return status;
 }
 
-fem_status scene_class_read(modes_basis *basis, cubature_polynomial *polynomial, const fem_mesh *mesh,
-                            bool has_polynomial, fem_hash key, const char *path) {
+fem_status scene_class_read(const scene_stored *stored, const fem_mesh *mesh, bool has_polynomial,
+                            const cubature_training_options *training, fem_hash key, const char *path) {
     fem_status status = FEM_OK;
     fem_store  store = {0};
     FEM_TRY(fem_store_read(&store, path, "class", CLASS_VERSION));
@@ -146,7 +155,8 @@ fem_status scene_class_read(modes_basis *basis, cubature_polynomial *polynomial,
         status = fem_fail(FEM_BAD_INPUT, "%s: is the class of something else", path);
         goto done;
     }
-    FEM_TRY(fill_class(basis, polynomial, mesh, has_polynomial, &store, path));
+    FEM_TRY(fill_class(stored, mesh, has_polynomial, &store, path));
+    if (training) FEM_TRY(scene_cubature_read(stored, mesh, training, &store, path));
 done:
     fem_store_destroy(&store);
     return status;
@@ -212,8 +222,9 @@ done:
     return status;
 }
 
+// `path` is that of the cache file, beside which an interrupted training keeps what it has; or NULL.
 static fem_status make_class(scene_class *c, const scene_part *part, const fem_body *body, fem_mass_kind mass,
-                             const fem_progress *progress) {
+                             const char *path, fem_hash key, const fem_progress *progress) {
     fem_status     status = FEM_OK;
     fem_sparse     K = {0}, M = {0};
     size_t         n = 3 * (size_t)part->mesh.vertex_count;
@@ -236,6 +247,7 @@ static fem_status make_class(scene_class *c, const scene_part *part, const fem_b
         cubature_polynomial_options options = cubature_polynomial_default_options();
         FEM_TRY(cubature_polynomial_create(&c->polynomial, body, c->basis.r, c->basis.U, &options, progress));
     }
+    if (part->forces == SCENE_CUBATURE) FEM_TRY(scene_cubature_train(c, part, body, &K, &M, path, key, progress));
     c->seconds_forces = fem_seconds() - begun;
 done:
     fem_free(fixed);
@@ -276,6 +288,9 @@ static fem_status finish_class(scene_class *c, const scene_part *part, const fem
         c->forces = cubature_linear_forces(&c->linear);
     } else if (part->forces == SCENE_POLYNOMIAL) {
         c->forces = cubature_polynomial_forces(&c->polynomial);
+    } else if (part->forces == SCENE_CUBATURE) {
+        FEM_TRY(scene_cubature_finish(c, body));
+        c->forces = cubature_rule_forces(&c->rule);
     } else {
         FEM_TRY(cubature_full_create(&c->full, body, (int)r, c->basis.U));
         c->forces = cubature_full_forces(c->full);
@@ -326,9 +341,11 @@ fem_status scene_cache_path(char **path, const char *cache, const char *part, fe
 // A file that is not what it should be is said and made anew; a cache that cannot be written is said and done without.
 static fem_status create_cached(scene_class *c, const scene_part *part, const fem_body *body, fem_mass_kind mass,
                                 const char *cache, const fem_progress *progress, char **notes) {
-    fem_status status = FEM_OK;
-    char      *path = NULL, text[1200];
-    fem_hash   key = class_key(part, mass);
+    fem_status         status = FEM_OK;
+    char              *path = NULL, text[1200];
+    fem_hash           key = class_key(part, mass);
+    const scene_stored stored = {
+        .basis = &c->basis, .polynomial = &c->polynomial, .rule = &c->rule, .training = &c->training};
     if (part->modes.method == SCENE_MODES_FILE) { // what determines the class is what the file holds
         FEM_TRY(read_basis(c, part));
         key = fem_hash_add(key, c->basis.U, (size_t)c->basis.n * (size_t)c->basis.r * sizeof *c->basis.U);
@@ -337,10 +354,11 @@ static fem_status create_cached(scene_class *c, const scene_part *part, const fe
     status = scene_cache_path(&path, cache, part->name, key);
     if (status == FEM_IO) {
         FEM_TRY(scene_add_note(notes, fem_message()));
-        return make_class(c, part, body, mass, progress);
+        return make_class(c, part, body, mass, NULL, key, progress);
     }
     FEM_TRY(status);
-    status = scene_class_read(&c->basis, &c->polynomial, &part->mesh, part->forces == SCENE_POLYNOMIAL, key, path);
+    status = scene_class_read(&stored, &part->mesh, part->forces == SCENE_POLYNOMIAL,
+                              part->forces == SCENE_CUBATURE ? &part->training : NULL, key, path);
     if (status == FEM_OK) {
         c->cached = c->kept = true;
         goto done;
@@ -352,8 +370,13 @@ static fem_status create_cached(scene_class *c, const scene_part *part, const fe
     }
     modes_basis_destroy(&c->basis);
     cubature_polynomial_destroy(&c->polynomial);
-    FEM_TRY(make_class(c, part, body, mass, progress));
-    c->kept = scene_class_write(&c->basis, &c->polynomial, key, path) == FEM_OK;
+    cubature_rule_destroy(&c->rule);
+    FEM_TRY(make_class(c, part, body, mass, path, key, progress));
+    if (c->rule.count > 0) {
+        snprintf(text, sizeof text, "%.1100s.vtu", path);
+        if (scene_cubature_write(c, &part->mesh, text) != FEM_OK) FEM_TRY(scene_add_note(notes, fem_message()));
+    }
+    c->kept = scene_class_write(&stored, key, path) == FEM_OK;
     if (!c->kept) {
         snprintf(text, sizeof text, "%.1000s; the class is not kept", fem_message());
         FEM_TRY(scene_add_note(notes, text));
@@ -366,16 +389,20 @@ done:
 fem_status scene_class_create(scene_class **class, const scene_part *part, const fem_body *body, fem_mass_kind mass,
                               const char *cache, const fem_progress *progress, char **notes) {
     fem_status   status = FEM_OK;
+    char        *text = NULL;
     scene_class *c = fem_calloc(1, sizeof *c);
     if (!c) return fem_fail(FEM_NO_MEMORY, "no memory for a class");
     if (cache)
         FEM_TRY(create_cached(c, part, body, mass, cache, progress, notes));
     else
-        FEM_TRY(make_class(c, part, body, mass, progress));
+        FEM_TRY(make_class(c, part, body, mass, NULL, (fem_hash){0}, progress));
     FEM_TRY(finish_class(c, part, body, mass));
+    FEM_TRY(scene_cubature_note(c, part, &text));
+    if (text) FEM_TRY(scene_add_note(notes, text));
     *class = c;
     c = NULL;
 done:
+    fem_free(text);
     scene_class_destroy(c);
     if (status != FEM_OK) fem_fail_prefix(status, "part \"%s\": ", part->name);
     return status;
@@ -386,6 +413,7 @@ void scene_class_destroy(scene_class *c) {
     modes_basis_destroy(&c->basis);
     cubature_polynomial_destroy(&c->polynomial);
     cubature_full_destroy(c->full);
+    cubature_rule_destroy(&c->rule);
     fem_free(c->K0);
     fem_free(c->M);
     fem_free(c);

@@ -5,16 +5,18 @@
 #include "libscene/scene.h"
 
 typedef struct scene_class {
-    modes_basis         basis;
-    cubature_polynomial polynomial; // SCENE_POLYNOMIAL
-    double             *K0;         // SCENE_LINEAR: r x r
-    cubature_linear     linear;     // of K0
-    cubature_full      *full;       // SCENE_ALL_ELEMENTS
-    cubature_forces     forces;     // of whichever of the three it is
-    double             *M;          // r x r; NULL = identity
-    bool                cached;     // read from the cache
-    bool                kept;       // in the cache now
-    double              seconds_modes, seconds_forces;
+    modes_basis              basis;
+    cubature_polynomial      polynomial; // SCENE_POLYNOMIAL
+    double                  *K0;         // SCENE_LINEAR: r x r
+    cubature_linear          linear;     // of K0
+    cubature_full           *full;       // SCENE_ALL_ELEMENTS
+    cubature_rule            rule;       // SCENE_CUBATURE
+    cubature_training_report training;   // likewise
+    cubature_forces          forces;     // of whichever of them it is
+    double                  *M;          // r x r; NULL = identity
+    bool                     cached;     // read from the cache
+    bool                     kept;       // in the cache now
+    double                   seconds_modes, seconds_forces;
 } scene_class;
 
 // `body` is the part's and must outlive the class. `cache` is a folder, which is made, or NULL. What the user should
@@ -25,14 +27,40 @@ void       scene_class_destroy(scene_class *class);
 
 // ---- cache files, of whole parts and of domains -------------------------------------------------------------------
 
+// What a cache file holds.
+typedef struct scene_stored {
+    modes_basis              *basis;
+    cubature_polynomial      *polynomial; // empty: there is none
+    cubature_rule            *rule;       // NULL or empty: there is none
+    cubature_training_report *training;   // of the rule
+} scene_stored;
+
 // FOLDER/NAME-HASH.class; the folder and those above it are made. Caller frees.
 fem_status scene_cache_path(char **path, const char *folder, const char *name, fem_hash key);
-fem_status scene_class_write(const modes_basis *basis, const cubature_polynomial *polynomial, fem_hash key,
-                             const char *path);
-// The polynomial gets the materials of the mesh. FEM_IO when there is no such file, FEM_BAD_INPUT when it is not the
-// class of this mesh.
-fem_status scene_class_read(modes_basis *basis, cubature_polynomial *polynomial, const fem_mesh *mesh,
-                            bool has_polynomial, fem_hash key, const char *path);
+fem_status scene_class_write(const scene_stored *stored, fem_hash key, const char *path);
+// The polynomial gets the materials of the mesh; a rule that was trained with these options (NULL: there is none) gets
+// its elements and weights. FEM_IO when there is no such file, FEM_BAD_INPUT when it is not the class of this mesh.
+fem_status scene_class_read(const scene_stored *stored, const fem_mesh *mesh, bool has_polynomial,
+                            const cubature_training_options *training, fem_hash key, const char *path);
 fem_status scene_add_note(char **notes, const char *text); // a line of text
+
+// ---- cubature (class_cubature.c) -----------------------------------------------------------------------------------
+
+fem_hash scene_cubature_hash(fem_hash hash, const cubature_training_options *options);
+// Trains the rule of a class whose basis is made. An interrupted training goes on from `checkpoint` (may be NULL).
+fem_status scene_cubature_train(scene_class *class, const scene_part *part, const fem_body *body, const fem_sparse *K,
+                                const fem_sparse *M, const char *checkpoint, fem_hash key,
+                                const fem_progress *progress);
+// The arrays of a rule for the store, at most SCENE_CUBATURE_ITEMS; and back, elements and weights only.
+enum { SCENE_CUBATURE_ITEMS = 4 };
+int        scene_cubature_items(const scene_stored *stored, int size[3], double numbers[6], fem_store_item *items);
+fem_status scene_cubature_read(const scene_stored *stored, const fem_mesh *mesh,
+                               const cubature_training_options *options, const fem_store *store, const char *path);
+// Completes a rule that was read.
+fem_status scene_cubature_finish(scene_class *class, const fem_body *body);
+// What the user should know of a training, as one line, or NULL. Caller frees.
+fem_status scene_cubature_note(const scene_class *class, const scene_part *part, char **text);
+// A .vtu of the chosen elements with their weights.
+fem_status scene_cubature_write(const scene_class *class, const fem_mesh *mesh, const char *path);
 
 #endif

@@ -193,7 +193,8 @@ typedef struct raw_part {
     double       scale;
     raw_modes    modes;
     struct {
-        int type;
+        int    type, method, elements, poses, held_out, seed;
+        double error, displacement;
     } forces;
 } raw_part;
 
@@ -278,7 +279,7 @@ typedef struct raw_solver {
         int    line_search;
     } newton;
     int load_steps, load_halvings;
-    int linear;
+    int linear, solve;
     struct {
         double tolerance;
         int    iterations;

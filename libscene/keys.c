@@ -208,10 +208,24 @@ const scene_table scene_modes_table = {.name = "modes", TABLE(modes_keys), .type
     .about = "The basis in which a reduced part moves."};
 
 static const scene_key forces_keys[] = {
-    {.name = "type", .type = KEY_CHOICE, .choices = "polynomial|linear|full", .fallback = {SCENE_POLYNOMIAL}, AT(raw_part, forces.type),
-     .about = "exact cubic polynomials (materials `stvk` and `orthotropic`), small strain, or the sum over all elements (any material, slow)"},
+    {.name = "type", .type = KEY_CHOICE, .choices = "polynomial|linear|full|cubature", .fallback = {SCENE_POLYNOMIAL}, AT(raw_part, forces.type),
+     .about = "exact cubic polynomials (materials `stvk` and `orthotropic`), small strain, the sum over all elements (any material, slow), or over a few weighted ones (any material)"},
+    {.name = "method", .type = KEY_CHOICE, .only = 1 << SCENE_CUBATURE, .choices = "empirical|modal|optimized", .fallback = {CUBATURE_EMPIRICAL}, AT(raw_part, forces.method),
+     .about = "how elements and weights are chosen; `modal` has a weight for each mode and element, the others one for each element"},
+    {.name = "error", .only = 1 << SCENE_CUBATURE, .fallback = {0.01}, .low = 0, .high = 1, .low_open = true, .high_open = true, AT(raw_part, forces.error),
+     .about = "relative error of the force at the training poses, at which no more elements are taken"},
+    {.name = "elements", .type = KEY_INTEGER, .only = 1 << SCENE_CUBATURE, .fallback = {0}, .otherwise = "no limit", WITHIN(0, 1000000), AT(raw_part, forces.elements),
+     .about = "elements at most"},
+    {.name = "poses", .type = KEY_INTEGER, .only = 1 << SCENE_CUBATURE, .fallback = {0}, .otherwise = "as many as the error needs", WITHIN(0, 1000000), AT(raw_part, forces.poses),
+     .about = "training poses, drawn at random; 0: incremental generation, which stops by itself"},
+    {.name = "displacement", .only = 1 << SCENE_CUBATURE, .fallback = {0.1}, POSITIVE(10), AT(raw_part, forces.displacement),
+     .about = "how far training poses go: the median of their largest displacement, as a part of the body's diagonal"},
+    {.name = "held_out", .type = KEY_INTEGER, .only = 1 << SCENE_CUBATURE, .fallback = {100}, WITHIN(0, 1000000), AT(raw_part, forces.held_out),
+     .about = "further poses, with which the result is tested"},
+    {.name = "seed", .type = KEY_INTEGER, .only = 1 << SCENE_CUBATURE, .fallback = {1}, WITHIN(0, 1000000), AT(raw_part, forces.seed),
+     .about = "of everything random in the training"},
 };
-static const scene_table forces_table = {.name = "forces", TABLE(forces_keys), .about = "How a reduced part computes its internal forces."};
+static const scene_table forces_table = {.name = "forces", TABLE(forces_keys), .typed = true, .about = "How a reduced part computes its internal forces."};
 
 static const scene_key part_keys[] = {
     {.name = "mesh", .type = KEY_MESH, .required = true, .table = &scene_mesh_table, AT(raw_part, mesh),
@@ -417,6 +431,8 @@ static const scene_key solver_keys[] = {
      .about = "statics: how often in a row a load step that fails may be halved"},
     {.name = "linear", .type = KEY_CHOICE, .choices = "direct|pcg", AT(raw_solver, linear), .about = "linear systems by factorisation or by conjugate gradients"},
     {.name = "pcg", .type = KEY_SECTION, .table = &pcg_table, .about = "its parameters"},
+    {.name = "solve", .type = KEY_CHOICE, .choices = "direct|jacobian-free|krylov", AT(raw_solver, solve),
+     .about = "the small system of a held reduced body: factorised (its symmetric part), conjugate gradients with differences of forces, or BiCGSTAB"},
 };
 static const scene_table solver_table = {.name = "solver", TABLE(solver_keys), .about = "How the motion is computed."};
 

@@ -136,6 +136,14 @@ static fem_status read_part(scene_reader *reader, const cJSON *node, int materia
         reader_leave(reader, length);
     }
     part->forces = (scene_forces_kind)raw.forces.type;
+    part->training = cubature_training_default_options();
+    part->training.method = (cubature_method)raw.forces.method;
+    part->training.error = raw.forces.error;
+    part->training.elements = raw.forces.elements;
+    part->training.poses = raw.forces.poses;
+    part->training.displacement = raw.forces.displacement;
+    part->training.held_out = raw.forces.held_out;
+    part->training.seed = (unsigned)raw.forces.seed;
     FEM_TRY(scene_read_modes(reader, cJSON_GetObjectItemCaseSensitive(node, "modes"), &raw.modes, part, &part->modes));
 done:
     return status;
@@ -351,6 +359,7 @@ static void copy_solver(const raw_solver *r, bool free_body, scene *s) {
     if (r->newton.iterations > 0) s->reduced.newton_iterations = r->newton.iterations;
     s->reduced.newton_tolerance = r->newton.tolerance;
     s->reduced.line_search = r->newton.line_search;
+    s->reduced.solve = (solver_reduced_solve)r->solve;
     s->tree.options = solver_tree_default_options();
     s->tree.options.newmark_beta = r->newmark.beta;
     s->tree.options.newmark_gamma = r->newmark.gamma;
@@ -487,7 +496,7 @@ static fem_status check_whole(scene_reader *reader, const cJSON *root, const sce
         return reader_fail(
             reader, node,
             "the material of the region \"%.60s\" is %s, which has no polynomial; stvk and orthotropic have, "
-            "and \"forces\": {\"type\": \"full\"} takes any material",
+            "and \"forces\": {\"type\": \"cubature\"} takes any material",
             region->name, fem_material_kind_name(kind));
     }
     return FEM_OK;

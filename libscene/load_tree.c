@@ -101,7 +101,8 @@ done:
 
 static void copy_options(const raw_decompose *raw, const scene_part *part, scene *s) {
     solver_assembly_options        *a = &s->tree.assembly;
-    static const solver_forces_kind kinds[] = {SOLVER_FORCES_POLYNOMIAL, SOLVER_FORCES_LINEAR, SOLVER_FORCES_FULL};
+    static const solver_forces_kind kinds[] = {SOLVER_FORCES_POLYNOMIAL, SOLVER_FORCES_LINEAR,
+                                               SOLVER_FORCES_FULL}; // as scene_forces_kind
     *a = solver_assembly_default_options();
     modes_recipe recipe = part->modes.recipe;
     recipe.keep = true;
@@ -139,6 +140,11 @@ fem_status scene_read_decompose(scene_reader *reader, const cJSON *object, const
         return reader_fail(reader, node,
                            "the part's modes are a %s, but the bases of domains are \"krylov\" or \"lanczos\"",
                            part->modes.method == SCENE_MODES_FILE ? "file" : "sketch");
+    if (part->forces == SCENE_CUBATURE)
+        return reader_fail(reader, node,
+                           "the part's forces are \"cubature\", which domains do not have; \"polynomial\", "
+                           "\"linear\" or \"full\" would do (parts.%s.forces.type)",
+                           part->name);
     if (raw->modes >= 0 && raw->total > 0)
         return reader_fail(reader, node, "has \"modes\" for each domain and a \"total\" to share out, expected one");
     FEM_TRY(reader_prefix(reader, node, domain_decompose(&s->tree.domains, &part->mesh, &cut)));

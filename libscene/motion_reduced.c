@@ -115,6 +115,7 @@ static void report(const scene_motion *motion, scene_result *result) {
     result->cached = m->class->cached;
     result->seconds_modes = m->class->seconds_modes;
     result->seconds_forces = m->class->seconds_forces;
+    result->training = m->class->training;
     result->step = m->held ? solver_reduced_report(m->held) : solver_free_report(m->free);
     result->solver.newton_iterations = result->step.newton_iterations;
     result->solver.residual = result->step.residual;

@@ -30,10 +30,10 @@ static bool load_class(void *context, fem_hash key, solver_class *class) {
     cache_context *c = context;
     const char    *part = c->s->parts[c->s->object].name;
     char          *path = NULL;
+    scene_stored   stored = {.basis = &class->basis, .polynomial = &class->polynomial};
     fem_status     status = scene_cache_path(&path, c->s->cache, part, key);
     if (status == FEM_OK)
-        status = scene_class_read(&class->basis, &class->polynomial, &class->mesh,
-                                  class->kind == SOLVER_FORCES_POLYNOMIAL, key, path);
+        status = scene_class_read(&stored, &class->mesh, class->kind == SOLVER_FORCES_POLYNOMIAL, NULL, key, path);
     if (status == FEM_BAD_INPUT) note(c, "it is computed again", true);
     if (status != FEM_OK) {
         modes_basis_destroy(&class->basis);
@@ -45,10 +45,13 @@ static bool load_class(void *context, fem_hash key, solver_class *class) {
 }
 
 static void save_class(void *context, fem_hash key, const solver_class *class) {
-    cache_context *c = context;
-    char          *path = NULL;
-    fem_status     status = scene_cache_path(&path, c->s->cache, c->s->parts[c->s->object].name, key);
-    if (status == FEM_OK) status = scene_class_write(&class->basis, &class->polynomial, key, path);
+    cache_context      *c = context;
+    char               *path = NULL;
+    modes_basis         basis = class->basis;
+    cubature_polynomial polynomial = class->polynomial;
+    scene_stored        stored = {.basis = &basis, .polynomial = &polynomial};
+    fem_status          status = scene_cache_path(&path, c->s->cache, c->s->parts[c->s->object].name, key);
+    if (status == FEM_OK) status = scene_class_write(&stored, key, path);
     if (status != FEM_OK) note(c, "the class is not kept", false);
     fem_free(path);
 }

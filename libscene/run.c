@@ -310,6 +310,7 @@ fem_status scene_precompute(const scene *s, const fem_progress *progress, scene_
         result->kept = class->kept;
         result->seconds_modes = class->seconds_modes;
         result->seconds_forces = class->seconds_forces;
+        result->training = class->training;
     }
     result->seconds = fem_seconds() - begun;
     result->notes = sim.notes;

@@ -24,7 +24,7 @@ typedef enum scene_modes_method {
     SCENE_MODES_SKETCH,
     SCENE_MODES_FILE
 } scene_modes_method;
-typedef enum scene_forces_kind { SCENE_POLYNOMIAL, SCENE_LINEAR, SCENE_ALL_ELEMENTS } scene_forces_kind;
+typedef enum scene_forces_kind { SCENE_POLYNOMIAL, SCENE_LINEAR, SCENE_ALL_ELEMENTS, SCENE_CUBATURE } scene_forces_kind;
 typedef enum scene_action_kind {
     SCENE_FORCE,
     SCENE_TRACTION,
@@ -53,13 +53,14 @@ typedef struct scene_modes {
 } scene_modes;
 
 typedef struct scene_part {
-    char             *name;
-    fem_mesh          mesh; // in metres, with the scene's materials
-    int               quadrature;
-    double            scale; // metres per unit of the mesh file
-    scene_vertices    fixed; // may be empty
-    scene_modes       modes;
-    scene_forces_kind forces;
+    char                     *name;
+    fem_mesh                  mesh; // in metres, with the scene's materials
+    int                       quadrature;
+    double                    scale; // metres per unit of the mesh file
+    scene_vertices            fixed; // may be empty
+    scene_modes               modes;
+    scene_forces_kind         forces;
+    cubature_training_options training; // SCENE_CUBATURE
 } scene_part;
 
 typedef struct scene_keyframe {
@@ -189,18 +190,19 @@ typedef struct scene_result {
     solver_energies energies;
     solver_report   solver; // static, full; reduced: iterations and residual
     // reduced
-    int                   domains, cached_domains; // of a tree
-    solver_tree_report    tree;
-    int                   modes;
-    bool                  cached;                        // the class was read from the cache
-    bool                  kept;                          // of a precomputation: all is in the cache now
-    double                seconds_modes, seconds_forces; // to make the class
-    solver_step_report    step;
-    solver_contact_report contact;
-    double                contact_force[3];                // on the body, N, of the last step
-    double                seconds_prepare, seconds_output; // parts of `seconds`: before the first step, files
-    double                seconds;
-    char                 *notes; // lines of text for the user, or NULL
+    int                      domains, cached_domains; // of a tree
+    solver_tree_report       tree;
+    int                      modes;
+    bool                     cached;                        // the class was read from the cache
+    bool                     kept;                          // of a precomputation: all is in the cache now
+    double                   seconds_modes, seconds_forces; // to make the class
+    cubature_training_report training;                      // of cubature; elements = 0 without
+    solver_step_report       step;
+    solver_contact_report    contact;
+    double                   contact_force[3];                // on the body, N, of the last step
+    double                   seconds_prepare, seconds_output; // parts of `seconds`: before the first step, files
+    double                   seconds;
+    char                    *notes; // lines of text for the user, or NULL
 } scene_result;
 void scene_result_destroy(scene_result *result);
 

@@ -3,8 +3,8 @@
 
 // Every vector and matrix is carved from one block, so that a step allocates nothing.
 static fem_status carve(solver_reduced *solver) {
-    double   **matrices[] = {&solver->M, &solver->M_factor, &solver->K0,    &solver->K,
-                             &solver->H, &solver->E,        &solver->matrix};
+    double   **matrices[] = {&solver->M, &solver->M_factor, &solver->K0,     &solver->K,
+                             &solver->H, &solver->E,        &solver->matrix, &solver->P};
     double   **vectors[] = {&solver->state.q,
                             &solver->state.dq,
                             &solver->state.ddq,
@@ -24,7 +24,16 @@ static fem_status carve(solver_reduced *solver) {
                             &solver->acceleration_start,
                             &solver->first,
                             &solver->product,
-                            &solver->image};
+                            &solver->image,
+                            &solver->damping,
+                            &solver->krylov[0],
+                            &solver->krylov[1],
+                            &solver->krylov[2],
+                            &solver->krylov[3],
+                            &solver->krylov[4],
+                            &solver->krylov[5],
+                            &solver->krylov[6],
+                            &solver->krylov[7]};
     size_t     r = (size_t)solver->r, matrix_count = sizeof matrices / sizeof *matrices;
     size_t     vector_count = sizeof vectors / sizeof *vectors;
     fem_status status =
@@ -110,6 +119,7 @@ static fem_status adopt(solver_reduced *solver, const double *M) {
     solver_copy(size, K0, solver->K0);
     solver_copy(r, rest_force, solver->rest_force);
     solver->report.stable_step = stable_step;
+    solver->P_mass = solver->P_stiffness = 0;
     solver->contact_stiff = is_contact_stiff(solver);
     solver->acceleration_known = solver->budget_known = false;
 done:

@@ -8,6 +8,16 @@
 #include "libsolver/inertia.h"
 #include "libsolver/contact.h"
 
+// How the linear system of a step is solved. K of a modal cubature rule is not symmetric: the direct solve takes its
+// symmetric part, the Krylov solve takes it as it is, and P0's conjugate gradients (appendix C), which see products
+// K p as differences of forces, assume that it is symmetric enough. Both iterations are preconditioned by the matrix at
+// rest, factorised once; where one fails the step is solved directly.
+typedef enum solver_reduced_solve {
+    SOLVER_SOLVE_DIRECT,
+    SOLVER_SOLVE_JACOBIAN_FREE, // conjugate gradients, K never made
+    SOLVER_SOLVE_KRYLOV,        // BiCGSTAB [van der Vorst 1992], products K p exactly
+} solver_reduced_solve;
+
 typedef struct solver_reduced_options {
     double            time_step;        // s, > 0
     solver_integrator integrator;       // held: Newmark, backward Euler, central differences
@@ -18,10 +28,12 @@ typedef struct solver_reduced_options {
     bool   damping_local;               // D = alpha M + beta K(q); false: beta K(0)
     int    newton_iterations;           // 1: semi-implicit. More, held: until the tolerance, else the step is refused;
                                         // free: until the tolerance, at most so many
-    double newton_tolerance;            // held: |residual| over the largest force; free: change of the accelerations
-    int    line_search;                 // held: halvings at most when newton_iterations > 1
-    bool   conserve_momentum;           // free: after the step w is corrected (by O(h^3)) so that the angular momentum
-                                        // changes by the moment of the loads exactly
+    double               newton_tolerance; // held: |residual| over the largest force; free: change of the accelerations
+    solver_reduced_solve solve;            // held, implicit; free bodies are solved directly
+    double               solve_tolerance;  // of the iterations: |residual| over that at the start
+    int                  line_search;      // held: halvings at most when newton_iterations > 1
+    bool conserve_momentum; // free: after the step w is corrected (by O(h^3)) so that the angular momentum
+                            // changes by the moment of the loads exactly
 } solver_reduced_options;
 solver_reduced_options solver_reduced_default_options(void); // held: Newmark, semi-implicit, local damping
 solver_reduced_options solver_free_default_options(void);    // midpoint, two iterations, momentum conserved
@@ -30,8 +42,9 @@ fem_status solver_reduced_check_options(const solver_reduced_options *options);
 fem_status solver_free_check_options(const solver_reduced_options *options);
 
 typedef struct solver_step_report {
-    int    steps, newton_iterations, line_search_steps, factorisations; // since creation
-    int    shifts;   // system matrices that were not positive definite and got a multiple of the mass, since creation
+    int steps, newton_iterations, line_search_steps, factorisations; // since creation
+    int solve_iterations, solve_fallbacks; // of the Krylov methods, since creation; steps that went to the direct one
+    int shifts;      // system matrices that were not positive definite and got a multiple of the mass, since creation
     double residual; // relative, of the last step with newton_iterations > 1
     double stable_step; // s, of central differences at rest: 2 / largest angular frequency; 0 for other integrators
     double seconds_force, seconds_contact, seconds_solve, seconds_step; // the last includes the others

@@ -10,6 +10,7 @@ solver_reduced_options solver_reduced_default_options(void) {
         .damping_local = true,
         .newton_iterations = 1,
         .newton_tolerance = 1e-9,
+        .solve_tolerance = 1e-6,
         .line_search = 8,
     };
 }
@@ -44,6 +45,10 @@ static fem_status check_common(const solver_reduced_options *o) {
     if (o->newton_iterations < 1) return count_out_of_range("newton_iterations", o->newton_iterations, ">= 1");
     if (!(o->newton_tolerance > 0 && o->newton_tolerance < 1))
         return real_out_of_range("newton_tolerance", o->newton_tolerance, "in (0, 1)");
+    if ((int)o->solve < 0 || o->solve > SOLVER_SOLVE_KRYLOV)
+        return count_out_of_range("solve", (int)o->solve, "direct (0), Jacobian-free (1) or Krylov (2)");
+    if (!(o->solve_tolerance > 0 && o->solve_tolerance < 1))
+        return real_out_of_range("solve_tolerance", o->solve_tolerance, "in (0, 1)");
     if (o->line_search < 0 || o->line_search > 60)
         return count_out_of_range("line_search", o->line_search, "from 0 to 60");
     return FEM_OK;
@@ -60,6 +65,8 @@ fem_status solver_free_check_options(const solver_reduced_options *o) {
     if (o->integrator != SOLVER_NEWMARK && o->integrator != SOLVER_BACKWARD_EULER && o->integrator != SOLVER_MIDPOINT)
         return count_out_of_range("integrator", (int)o->integrator,
                                   "Newmark (0), backward Euler (1) or the midpoint rule (3) for a free body");
+    if (o->solve != SOLVER_SOLVE_DIRECT)
+        return count_out_of_range("solve", (int)o->solve, "direct (0) for a free body");
     return check_common(o);
 }
 

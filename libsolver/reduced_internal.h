@@ -90,7 +90,18 @@ struct solver_reduced {
     double       *first;                                            // ddq at the start of the step
     double       *difference, *product, *image;                     // work space
     double       *work;                                             // of the forces
+    // of the Krylov methods (reduced_solve.c)
+    double *P;                   // r x r: factor of the matrix at rest
+    double  P_mass, P_stiffness; // what it was made with; 0: not yet
+    double *krylov[8];           // r each
+    double *damping;             // r: K dq without K
 };
+
+// solver->step from H step = -residual at solver->q, by the method of the options; `mass` and `stiffness` multiply M
+// and K(q) in H, `constant` K(0). False when the iteration failed: nothing was changed then but work space.
+bool solver_reduced_iterate(solver_reduced *solver, const double *q, double mass, double stiffness, double constant);
+// y = K(q) p without K, by the forces' own product or by a difference (P0 eq. 15). force: f(q).
+void solver_reduced_product(solver_reduced *solver, const double *q, const double *force, const double *p, double *y);
 
 // ---- free bodies -------------------------------------------------------------------------------------------------
 

@@ -100,10 +100,11 @@ static void start_balance(solver_reduced *solver, const solver_coefficients *c, 
 
 // The residual is the gradient of
 //     P(q) = V(q) - load . q + d . (M rate(q) + M rate(q_n)) / 2 + beta d . (K(0) v(q) + K(0) v(q_n)) / 2,
-// rate = ddq + alpha dq, unless the damping is local or there is contact. Far from the solution |residual| may have to
-// grow while P falls.
+// rate = ddq + alpha dq, unless the damping is local, there is contact, or f is no gradient. Far from the solution
+// |residual| may have to grow while P falls.
 static bool has_potential(const solver_reduced *solver) {
-    return !solver->contact && !(solver->options.damping_stiffness > 0 && solver->options.damping_local);
+    return !solver->contact && !solver->forces.nonconservative &&
+           !(solver->options.damping_stiffness > 0 && solver->options.damping_local);
 }
 
 static double potential(solver_reduced *solver, const solver_coefficients *c, const double *q, double energy) {
@@ -150,7 +151,8 @@ static reduced_point evaluate(solver_reduced *solver, const solver_coefficients 
     double                       *rate = solver->ddq; // ddq itself follows from q at the end of the step
     bool                          newton = o->newton_iterations > 1, judged = newton && has_potential(solver);
     reduced_point                 point = {0};
-    internal_forces(solver, q, true, judged ? &energy : NULL);
+    bool                          direct = o->solve == SOLVER_SOLVE_DIRECT;
+    internal_forces(solver, q, direct, judged ? &energy : NULL);
     for (int i = 0; i < r; i++) {
         double d = q[i] - solver->state.q[i];
         rate[i] = slope * d + solver->rate_start[i];
@@ -161,7 +163,11 @@ static reduced_point evaluate(solver_reduced *solver, const solver_coefficients 
     if (newton) point.largest = largest_norm(r, residual, solver->force, solver->load);
     for (int i = 0; i < r; i++) residual[i] += solver->force[i] - solver->load[i];
     if (o->damping_stiffness > 0) {
-        dense_gemv_set(r, r, o->damping_stiffness, damping_stiffness(solver), solver->dq, solver->product);
+        if (direct || !o->damping_local)
+            dense_gemv_set(r, r, 1, damping_stiffness(solver), solver->dq, solver->damping);
+        else
+            solver_reduced_product(solver, q, solver->force, solver->dq, solver->damping);
+        for (int i = 0; i < r; i++) solver->product[i] = o->damping_stiffness * solver->damping[i];
         dense_axpy(r, 1, solver->product, residual);
         if (newton) point.largest = fmax(point.largest, dense_norm(r, solver->product));
     }
@@ -178,13 +184,24 @@ static reduced_point evaluate(solver_reduced *solver, const solver_coefficients 
     return point;
 }
 
-// Newton's increment for what was evaluated last, into solver->step.
-static fem_status newton_step(solver_reduced *solver, const solver_coefficients *c) {
+// Newton's increment for what was evaluated last, at q, into solver->step.
+static fem_status newton_step(solver_reduced *solver, const solver_coefficients *c, const double *q) {
     const solver_reduced_options *o = &solver->options;
     int                           r = solver->r, size = r * r;
     double                        began = fem_seconds(), slope = c->a1 + o->damping_mass * c->a4;
     double                        stiffness = 1 + (o->damping_local ? o->damping_stiffness * c->a4 : 0);
     double                        constant = o->damping_local ? 0 : o->damping_stiffness * c->a4;
+    if (o->solve != SOLVER_SOLVE_DIRECT) {
+        bool solved = solver_reduced_iterate(solver, q, slope, stiffness, constant);
+        solver->report.seconds_solve += fem_seconds() - began;
+        if (solved) {
+            solver->report.newton_iterations++;
+            return FEM_OK;
+        }
+        solver->report.solve_fallbacks++;
+        internal_forces(solver, q, true, NULL);
+        began = fem_seconds();
+    }
     for (int i = 0; i < size; i++) solver->H[i] = slope * solver->M[i] + stiffness * solver->K[i];
     if (constant > 0) dense_axpy(size, constant, solver->K0, solver->H);
     if (solver->contact) dense_axpy(size, contact_weight(solver), solver->E, solver->H);
@@ -260,7 +277,7 @@ static fem_status newton(solver_reduced *solver, const solver_coefficients *c, b
         if (converged(solver, c, &point)) return FEM_OK;
         if (iteration == solver->options.newton_iterations)
             return fail_newton(solver, FEM_NO_CONVERGENCE, "Newton's iteration ran out of iterations");
-        status = newton_step(solver, c);
+        status = newton_step(solver, c, solver->q);
         if (status != FEM_OK) return fail_newton(solver, status, "the system matrix cannot be factorised");
         if (solver->contact)
             contact_step(solver, c, &point);
@@ -287,7 +304,7 @@ static fem_status semi_implicit(solver_reduced *solver, const solver_coefficient
     if (o->damping_stiffness > 0 && o->damping_local)
         for (int i = 0; i < solver->r; i++) solver->q[i] += h * (solver->state.dq[i] + h / 2 * ddq_n[i]);
     evaluate(solver, c, solver->q, false);
-    fem_status status = newton_step(solver, c);
+    fem_status status = newton_step(solver, c, solver->q);
     if (status != FEM_OK) return fem_fail_prefix(status, "t = %g s: ", solver->state.time + h);
     dense_axpy(solver->r, 1, solver->step, solver->q);
     // what the linearised balance took as the contact

@@ -1,0 +1,183 @@
+// The cubature of a class: its training, its place in the cache file, what the user is told, a picture of it.
+#include "libscene/class.h"
+#include "libscene/internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+fem_hash scene_cubature_hash(fem_hash hash, const cubature_training_options *o) {
+    const int    counts[] = {(int)o->method, o->elements, o->poses, o->held_out, (int)o->seed};
+    const double numbers[] = {o->error, o->displacement};
+    return fem_hash_add(fem_hash_add(hash, counts, sizeof counts), numbers, sizeof numbers);
+}
+
+// u^T K u / u^T M u of each mode
+static fem_status rayleigh_quotients(const modes_basis *basis, const fem_sparse *K, const fem_sparse *M,
+                                     double **rayleigh) {
+    size_t  n = (size_t)basis->n;
+    double *work = fem_alloc(n, sizeof *work), *out = fem_alloc((size_t)basis->r, sizeof *out);
+    if (!work || !out) {
+        fem_free(work);
+        fem_free(out);
+        return fem_fail(FEM_NO_MEMORY, "no memory for %d modes", basis->r);
+    }
+    for (int l = 0; l < basis->r; l++) {
+        const double *u = basis->U + (size_t)l * n;
+        fem_sparse_multiply(K, 1, u, work);
+        out[l] = dense_dot(basis->n, u, work);
+        fem_sparse_multiply(M, 1, u, work);
+        out[l] /= dense_dot(basis->n, u, work);
+    }
+    fem_free(work);
+    *rayleigh = out;
+    return FEM_OK;
+}
+
+fem_status scene_cubature_train(scene_class *c, const scene_part *part, const fem_body *body, const fem_sparse *K,
+                                const fem_sparse *M, const char *path, fem_hash key, const fem_progress *progress) {
+    fem_status                status = FEM_OK;
+    cubature_training_options options = part->training;
+    double                   *rayleigh = NULL;
+    char                     *checkpoint = NULL;
+    if (path) {
+        size_t size = strlen(path) + 16;
+        checkpoint = fem_alloc(size, 1);
+        if (!checkpoint) return fem_fail(FEM_NO_MEMORY, "no memory for the name of a file");
+        snprintf(checkpoint, size, "%s.training", path);
+        options.checkpoint = checkpoint;
+        options.checkpoint_key = key;
+    }
+    FEM_TRY(rayleigh_quotients(&c->basis, K, M, &rayleigh));
+    FEM_TRY(cubature_train(&c->rule, body, c->basis.r, c->basis.U, rayleigh, &options, progress, &c->training));
+done:
+    fem_free(rayleigh);
+    fem_free(checkpoint);
+    return status;
+}
+
+// ---- the file ------------------------------------------------------------------------------------------------------
+
+int scene_cubature_items(const scene_stored *stored, int size[3], double numbers[6], fem_store_item *items) {
+    const cubature_training_report *t = stored->training;
+    const cubature_rule            *rule = stored->rule;
+    size_t                          weights = (size_t)rule->count * (rule->modal ? (size_t)rule->r : 1);
+    size[0] = rule->count, size[1] = rule->modal, size[2] = t->poses;
+    numbers[0] = t->fit_error, numbers[1] = t->held_out_error, numbers[2] = t->modal_error;
+    numbers[3] = t->amplitude, numbers[4] = t->inverted, numbers[5] = t->dropped;
+    items[0] = (fem_store_item){"rule", FEM_STORE_INT, 3, size};
+    items[1] = (fem_store_item){"training", FEM_STORE_DOUBLE, 6, numbers};
+    items[2] = (fem_store_item){"elements", FEM_STORE_INT, (size_t)rule->count, rule->elements};
+    items[3] = (fem_store_item){"weights", FEM_STORE_DOUBLE, weights, rule->weights};
+    return SCENE_CUBATURE_ITEMS;
+}
+
+fem_status scene_cubature_read(const scene_stored *stored, const fem_mesh *mesh,
+                               const cubature_training_options *options, const fem_store *store, const char *path) {
+    cubature_rule *rule = stored->rule;
+    const int     *size = fem_store_find(store, "rule", FEM_STORE_INT, 3);
+    const double  *numbers = fem_store_find(store, "training", FEM_STORE_DOUBLE, 6);
+    bool           sane = size && numbers && size[0] >= 1 && size[0] <= mesh->element_count && (size[1] | 1) == 1 &&
+                size[1] == (options->method == CUBATURE_MODAL);
+    size_t     count = sane ? (size_t)size[0] : 0, weights = sane && size[1] ? count * (size_t)stored->basis->r : count;
+    const int *elements = fem_store_find(store, "elements", FEM_STORE_INT, count);
+    const double *w = fem_store_find(store, "weights", FEM_STORE_DOUBLE, weights);
+    if (!sane || !elements || !w) return fem_fail(FEM_BAD_INPUT, "%s: its arrays are not those of this part", path);
+    *rule = (cubature_rule){.r = stored->basis->r, .count = size[0], .modal = size[1]};
+    rule->elements = fem_copy(elements, count, sizeof *elements);
+    rule->weights = fem_copy(w, weights, sizeof *w);
+    *stored->training = (cubature_training_report){.poses = size[2],
+                                                   .elements = size[0],
+                                                   .fit_error = numbers[0],
+                                                   .held_out_error = numbers[1],
+                                                   .modal_error = numbers[2],
+                                                   .amplitude = numbers[3],
+                                                   .inverted = (int)numbers[4],
+                                                   .dropped = (int)numbers[5],
+                                                   .reached = numbers[0] <= options->error};
+    if (!rule->elements || !rule->weights)
+        return fem_fail(FEM_NO_MEMORY, "no memory for a rule of %zu elements", count);
+    return FEM_OK;
+}
+
+fem_status scene_cubature_finish(scene_class *c, const fem_body *body) {
+    cubature_rule whole = {0};
+    if (c->rule.B) return FEM_OK;
+    fem_status status = cubature_rule_create(&whole, body, c->basis.r, c->basis.U, c->rule.count, c->rule.elements,
+                                             c->rule.modal, c->rule.weights);
+    if (status != FEM_OK) return status;
+    cubature_rule_destroy(&c->rule);
+    c->rule = whole;
+    return FEM_OK;
+}
+
+// ---- for the user --------------------------------------------------------------------------------------------------
+
+fem_status scene_cubature_note(const scene_class *c, const scene_part *part, char **result) {
+    const cubature_training_report *t = &c->training;
+    char                            text[600];
+    size_t                          at = 0;
+    *result = NULL;
+    if (part->forces != SCENE_CUBATURE) return FEM_OK;
+    text[0] = 0;
+    if (!t->reached)
+        at +=
+            (size_t)snprintf(text + at, sizeof text - at,
+                             "cubature: the error is %.3g with %d elements, %g was asked for; more forces.elements or "
+                             "forces.poses may reach it",
+                             t->fit_error, t->elements, part->training.error);
+    if (t->inverted > 0 && at < sizeof text)
+        at += (size_t)snprintf(text + at, sizeof text - at,
+                               "%s%d training poses inverted an element and were made smaller; a smaller "
+                               "forces.displacement avoids it",
+                               at > 0 ? "; " : "cubature: ", t->inverted);
+    if (t->dropped > 0 && at < sizeof text)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%d training poses had no force and were left out",
+                               at > 0 ? "; " : "cubature: ", t->dropped);
+    if (at == 0) return FEM_OK;
+    *result = fem_copy_string(text);
+    return *result ? FEM_OK : fem_fail(FEM_NO_MEMORY, "no memory for a note");
+}
+
+// The elements as a mesh of their own; vertices that none of them has are left out. A modal rule's weight is the mean.
+fem_status scene_cubature_write(const scene_class *c, const fem_mesh *mesh, const char *path) {
+    fem_status status = FEM_OK;
+    int        width = fem_element_vertices(mesh->type), count = c->rule.count, vertices = 0;
+    size_t     corners = (size_t)count * (size_t)width, per = c->rule.modal ? (size_t)c->rule.r : 1;
+    fem_region region = {.name = fem_copy_string("cubature")};
+    fem_mesh   chosen = {.type = mesh->type, .element_count = count, .region_count = 1, .regions = &region};
+    int       *place = fem_alloc((size_t)mesh->vertex_count, sizeof *place);
+    double    *weight = fem_calloc((size_t)count, sizeof *weight), *number = fem_alloc((size_t)count, sizeof *number);
+    chosen.material_count = mesh->material_count, chosen.materials = mesh->materials;
+    chosen.elements = fem_alloc(corners, sizeof *chosen.elements);
+    chosen.region = fem_calloc((size_t)count, sizeof *chosen.region);
+    chosen.vertices = fem_alloc(corners, 3 * sizeof *chosen.vertices);
+    if (!region.name || !place || !weight || !number || !chosen.elements || !chosen.region || !chosen.vertices) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for a mesh of %d elements", count);
+        goto done;
+    }
+    memset(place, 0xff, (size_t)mesh->vertex_count * sizeof *place);
+    for (int i = 0; i < count; i++) {
+        number[i] = c->rule.elements[i];
+        for (size_t l = 0; l < per; l++) weight[i] += c->rule.weights[(size_t)i * per + l] / (double)per;
+        for (int a = 0; a < width; a++) {
+            int v = mesh->elements[(size_t)c->rule.elements[i] * (size_t)width + (size_t)a];
+            if (place[v] < 0) {
+                memcpy(chosen.vertices + 3 * (size_t)vertices, mesh->vertices + 3 * (size_t)v, 3 * sizeof(double));
+                place[v] = vertices++;
+            }
+            chosen.elements[(size_t)i * (size_t)width + (size_t)a] = place[v];
+        }
+    }
+    chosen.vertex_count = vertices;
+    const fem_field fields[] = {{"weight", 1, weight, true}, {"element", 1, number, true}};
+    FEM_TRY(fem_mesh_write_vtu(&chosen, path, NULL, 2, fields));
+done:
+    fem_free(region.name);
+    fem_free(place);
+    fem_free(weight);
+    fem_free(number);
+    fem_free(chosen.elements);
+    fem_free(chosen.region);
+    fem_free(chosen.vertices);
+    return status;
+}

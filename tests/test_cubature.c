@@ -1,0 +1,308 @@
+// Training of cubature rules: poses and their forces, the three methods on poses that were held out, incremental
+// generation, checkpoints, bad input.
+#include "libcubature/trainer.h"
+#include "tests/rule_case.h"
+
+enum { R = 6 };
+
+// A leaf-shaped body with four holes would do as well; what matters: many elements, smooth modes, any material.
+static void body_create(polynomial_case *c, fem_material_kind kind) {
+    const int cells[3] = {8, 5, 4};
+    rule_case_create(c, FEM_T4, 1, &kind, R, cells);
+}
+
+static const double rayleigh[R] = {1, 1.5, 2, 3, 4, 6};
+
+static void sample(const polynomial_case *c, double amplitude, unsigned seed, int count, cubature_poses *poses) {
+    assert_ok(cubature_poses_sample(poses, c->body, R, c->U, rayleigh, amplitude, 1, seed, count, NULL));
+}
+
+static void test_forces(void **state) {
+    (void)state;
+    polynomial_case   c;
+    cubature_poses    poses;
+    fem_material_kind kinds[2] = {FEM_NEOHOOKEAN, FEM_STVK};
+    const int         cells[3] = {4, 3, 2};
+    double            worst = 0, least = INFINITY, deepest = 1;
+    for (int type = 0; type < 2; type++) {
+        rule_case_create(&c, type ? FEM_H8 : FEM_T4, 2, kinds, R, cells);
+        sample(&c, 0.3, 3, 19, &poses);
+        cubature_forces full = cubature_full_forces(c.full);
+        double          f[R], smallest[19], *u = fem_alloc((size_t)c.n, sizeof *u);
+        assert_ok(cubature_pose_forces(c.body, R, c.U, 19, poses.q, poses.f, smallest));
+        for (int t = 0; t < 19; t++) {
+            full.evaluate(full.model, poses.q + R * t, NULL, f, NULL, c.work);
+            worst = fmax(worst, test_relative_error(R, poses.f + R * t, f));
+            least = fmin(least, dense_norm(R, f));
+            dense_gemv_set(c.n, R, 1, c.U, poses.q + R * t, u);
+            double J = fem_body_min_jacobian(c.body, u, NULL);
+            worst = fmax(worst, fabs(smallest[t] / J - 1));
+            assert_true(J > 0 && J < 1);
+            deepest = fmin(deepest, J);
+        }
+        fem_free(u);
+        cubature_poses_destroy(&poses);
+        case_destroy(&c);
+    }
+    print_message("forces and det F against the full mesh: %.1e, smallest force %.2g, det F down to %.2f\n", worst,
+                  least, deepest);
+    assert_true(worst < 1e-11 && least > 1e-3 && deepest < 0.8);
+}
+
+// sigma_i = c / sqrt(Q_i), the amplitude gives the displacement asked for, and the numbers do not depend on threads.
+static void test_gaussian(void **state) {
+    (void)state;
+    polynomial_case c;
+    cubature_poses  poses, again;
+    enum { COUNT = 2000 };
+    double amplitude, most[COUNT];
+    body_create(&c, FEM_STVK);
+    assert_ok(cubature_amplitude(c.body, R, c.U, rayleigh, 0.02, 1, &amplitude));
+    sample(&c, amplitude, 5, COUNT, &poses);
+    double *u = fem_alloc((size_t)c.n, sizeof *u);
+    for (int l = 0; l < R; l++) {
+        double mean = 0, square = 0, sigma = amplitude / sqrt(rayleigh[l]);
+        for (int t = 0; t < COUNT; t++) mean += poses.q[R * t + l] / COUNT;
+        for (int t = 0; t < COUNT; t++) square += poses.q[R * t + l] * poses.q[R * t + l] / COUNT;
+        print_message("mode %d: mean %.3f, deviation %.3f of sigma\n", l, mean / sigma, sqrt(square) / sigma);
+        assert_true(fabs(mean) < 4 * sigma / sqrt(COUNT) && fabs(sqrt(square) / sigma - 1) < 0.08);
+    }
+    for (int t = 0; t < COUNT; t++) {
+        dense_gemv_set(c.n, R, 1, c.U, poses.q + R * t, u);
+        most[t] = 0;
+        for (int v = 0; v < c.n / 3; v++) most[t] = fmax(most[t], vec3_norm(u + 3 * v));
+    }
+    int below = 0;
+    for (int t = 0; t < COUNT; t++) below += most[t] < 0.02;
+    print_message("%d of %d poses move less than asked for\n", below, COUNT);
+    assert_true(below > COUNT / 4 && below < 3 * COUNT / 4);
+    fem_set_threads(1);
+    sample(&c, amplitude, 5, COUNT, &again);
+    fem_set_threads(0);
+    assert_memory_equal(poses.f, again.f, COUNT * R * sizeof(double));
+    cubature_poses_destroy(&poses), cubature_poses_destroy(&again);
+    fem_free(u);
+    case_destroy(&c);
+}
+
+static void test_inverted_poses(void **state) {
+    (void)state;
+    polynomial_case c;
+    cubature_poses  poses;
+    int             inverted = 0;
+    double          smallest[40], least = INFINITY;
+    body_create(&c, FEM_NEOHOOKEAN);
+    assert_ok(cubature_poses_sample(&poses, c.body, R, c.U, rayleigh, 2, 1, 5, 40, &inverted));
+    assert_ok(cubature_pose_forces(c.body, R, c.U, 40, poses.q, poses.f, smallest));
+    for (int t = 0; t < 40; t++) least = fmin(least, smallest[t]);
+    print_message("%d of 40 poses inverted an element and were made smaller; smallest det F now %.3f\n", inverted,
+                  least);
+    assert_true(inverted > 10 && least > 0);
+    // given poses are taken as they are, and counted
+    for (int i = 0; i < 40 * R; i++) poses.q[i] *= 4;
+    cubature_training_options o = cubature_training_default_options();
+    cubature_training_report  report;
+    cubature_rule             rule;
+    o.given = poses.q, o.given_count = 40, o.held_out = 0, o.error = 0.2;
+    assert_ok(cubature_train(&rule, c.body, R, c.U, rayleigh, &o, NULL, &report));
+    print_message("given: %d inverted, error %.3f with %d elements\n", report.inverted, report.fit_error, rule.count);
+    assert_true(report.inverted > 0 && report.poses == 40 && isfinite(report.fit_error));
+    cubature_rule_destroy(&rule);
+    cubature_poses_destroy(&poses);
+    case_destroy(&c);
+}
+
+static void test_methods(void **state) {
+    (void)state;
+    polynomial_case c;
+    cubature_poses  poses, others;
+    body_create(&c, FEM_MOONEY_RIVLIN);
+    sample(&c, 0.12, 1, 200, &poses);
+    sample(&c, 0.12, 2, 150, &others);
+    for (int method = 0; method < 3; method++)
+        for (int level = 0; level < 2; level++) {
+            cubature_training_options o = cubature_training_default_options();
+            cubature_training_report  report;
+            cubature_rule             rule;
+            o.method = (cubature_method)method;
+            o.error = level ? 0.01 : 0.1;
+            assert_ok(cubature_fit(&rule, c.body, R, c.U, &poses, &o, NULL, &report));
+            double fit = cubature_rule_error(&rule, &poses, true), held_out = cubature_rule_error(&rule, &others, true);
+            print_message("%s, error %g: %d of %d elements, fit %.4f (measured %.4f), held out %.4f\n",
+                          cubature_method_name(o.method), o.error, rule.count, c.mesh.element_count, report.fit_error,
+                          fit, held_out);
+            assert_true(report.reached && report.fit_error <= o.error);
+            assert_true(fabs(fit / report.fit_error - 1) < 1e-6); // the rule does what the fit says
+            assert_true(held_out < 2 * o.error);
+            assert_true(rule.count < c.mesh.element_count / 4 && rule.modal == (o.method == CUBATURE_MODAL));
+            cubature_rule_destroy(&rule);
+        }
+    cubature_poses_destroy(&poses), cubature_poses_destroy(&others);
+    case_destroy(&c);
+}
+
+static void test_incremental(void **state) {
+    (void)state;
+    polynomial_case c;
+    body_create(&c, FEM_STVK);
+    for (int recentre = 0; recentre < 2; recentre++) {
+        cubature_training_options o = cubature_training_default_options();
+        cubature_training_report  report;
+        cubature_rule             rule;
+        o.method = CUBATURE_MODAL;
+        o.recentre = recentre;
+        o.error = 0.05;
+        assert_ok(cubature_train(&rule, c.body, R, c.U, rayleigh, &o, NULL, &report));
+        print_message("recentred %d: %d poses in %d batches, %d elements, fit %.4f, held out %.4f\n", recentre,
+                      report.poses, report.batches, rule.count, report.fit_error, report.held_out_error);
+        assert_true(report.batches > 1 && report.poses > 36 && report.poses < o.most_poses);
+        assert_true(report.held_out_error < 0.15 && report.held_out_error > 0);
+        cubature_rule_destroy(&rule);
+    }
+    case_destroy(&c);
+}
+
+// Poses that answer loads p have the forces p, as near as they were settled: by mode their size is amplitude x sqrt(Q).
+static void test_loaded(void **state) {
+    (void)state;
+    polynomial_case c;
+    double          q[R * 60], f[R * 60], worst = 0, moved = 0, amplitude = 0;
+    body_create(&c, FEM_NEOHOOKEAN);
+    assert_ok(cubature_amplitude(c.body, R, c.U, rayleigh, 0.1, 1, &amplitude));
+    assert_ok(poses_loaded(q, c.body, R, c.U, rayleigh, amplitude, 3, 60, NULL));
+    assert_ok(cubature_pose_forces(c.body, R, c.U, 60, q, f, NULL));
+    for (int t = 0; t < 60; t++) {
+        double miss = 0, load = 0;
+        for (int l = 0; l < R; l++) {
+            double p = amplitude * sqrt(rayleigh[l]) * random_normal(3, (unsigned long)(t * R + l));
+            miss += (f[t * R + l] - p) * (f[t * R + l] - p) / rayleigh[l], load += p * p / rayleigh[l];
+        }
+        worst = fmax(worst, sqrt(miss / load));
+        moved = fmax(moved, dense_norm(R, q + t * R));
+    }
+    printf("loads and forces differ by %.2g at most; |q| up to %.3g\n", worst, moved);
+    assert_true(moved > 0.01 && worst < 0.021);
+    cubature_training_options o = cubature_training_default_options();
+    cubature_training_report  report;
+    cubature_rule             rule;
+    o.loaded = true, o.poses = 60, o.error = 0.05, o.held_out = 40;
+    assert_ok(cubature_train(&rule, c.body, R, c.U, rayleigh, &o, NULL, &report));
+    printf("trained with loads: %d elements of %d, fit %.4f, held out %.4f\n", rule.count, c.mesh.element_count,
+           report.fit_error, report.held_out_error);
+    assert_true(report.reached && report.poses == 60 && rule.count < c.mesh.element_count / 2);
+    assert_true(report.held_out_error > 0 && report.held_out_error < 0.15);
+    cubature_rule_destroy(&rule);
+    case_destroy(&c);
+}
+
+static bool stop_later(void *context, const char *what, double fraction) {
+    (void)what, (void)fraction;
+    return --*(int *)context > 0;
+}
+
+// Stopped at any moment and taken up again: the same rule as without.
+static void test_checkpoint(void **state) {
+    (void)state;
+    polynomial_case           c;
+    cubature_rule             whole, part;
+    cubature_training_options o = cubature_training_default_options();
+    cubature_training_report  report;
+    char                      path[512];
+    snprintf(path, sizeof path, "%s", test_temporary("training"));
+    body_create(&c, FEM_STVK);
+    o.method = CUBATURE_OPTIMIZED, o.error = 0.004, o.poses = 60, o.candidates = 100;
+    assert_ok(cubature_train(&whole, c.body, R, c.U, rayleigh, &o, NULL, NULL));
+    o.checkpoint = path, o.checkpoint_key = fem_hash_add((fem_hash){0}, "key", 3);
+    int stops = 0;
+    for (;;) {
+        int          left = 5;
+        fem_progress progress = {.report = stop_later, .context = &left};
+        fem_status   status = cubature_train(&part, c.body, R, c.U, rayleigh, &o, &progress, &report);
+        if (status == FEM_OK) break;
+        assert_int_equal(status, FEM_STOPPED);
+        assert_true(++stops < 40);
+    }
+    print_message("stopped %d times; %d elements, %d without stops\n", stops, part.count, whole.count);
+    assert_true(stops > 1 && report.resumed);
+    assert_int_equal(part.count, whole.count);
+    assert_memory_equal(part.elements, whole.elements, (size_t)whole.count * sizeof(int));
+    assert_true(test_relative_error(whole.count, part.weights, whole.weights) < 1e-9);
+    cubature_rule_destroy(&part), cubature_rule_destroy(&whole);
+    case_destroy(&c);
+}
+
+static void test_bad_input(void **state) {
+    (void)state;
+    polynomial_case           c;
+    cubature_rule             rule = {0};
+    cubature_training_report  report;
+    cubature_training_options o = cubature_training_default_options();
+    cubature_poses            none = {.r = R}, zero = {.r = R, .count = 3};
+    double                    zeros[3 * R] = {0}, bad[R] = {1, 2, NAN};
+    body_create(&c, FEM_STVK);
+    assert_fails(cubature_fit(&rule, c.body, R, c.U, &none, &o, NULL, NULL), FEM_BAD_INPUT, "no training pose");
+    zero.q = zeros, zero.f = zeros;
+    assert_fails(cubature_fit(&rule, c.body, R, c.U, &zero, &o, NULL, NULL), FEM_BAD_INPUT, "all 3 training poses");
+    o.given = zeros, o.given_count = 3;
+    assert_fails(cubature_train(&rule, c.body, R, c.U, rayleigh, &o, NULL, NULL), FEM_BAD_INPUT, "zero or not finite");
+    o.given = bad, o.given_count = 1;
+    assert_fails(cubature_train(&rule, c.body, R, c.U, rayleigh, &o, NULL, NULL), FEM_BAD_INPUT,
+                 "pose 1 is not finite");
+    o.given_count = 0;
+    const double soft[R] = {1, 0, 1, 1, 1, 1};
+    assert_fails(cubature_train(&rule, c.body, R, c.U, soft, &o, NULL, NULL), FEM_BAD_INPUT, "mode 2 is 0");
+    o.error = 0;
+    assert_fails(cubature_train(&rule, c.body, R, c.U, rayleigh, &o, NULL, NULL), FEM_BAD_INPUT, "cubature.error is 0");
+    o.error = 1e-9, o.elements = 12, o.poses = 50; // cannot be reached: the best of 12 elements, and said so
+    for (int method = 0; method < 3; method++) {
+        o.method = (cubature_method)method;
+        assert_ok(cubature_train(&rule, c.body, R, c.U, rayleigh, &o, NULL, &report));
+        print_message("%s, 12 elements at most: error %.3f with %d\n", cubature_method_name(o.method), report.fit_error,
+                      rule.count);
+        assert_true(!report.reached && rule.count <= 12 && rule.count > 4 && report.fit_error < 0.9);
+        cubature_rule_destroy(&rule);
+    }
+    o.error = 0.3;
+    for (int method = 0; method < 3; method++) {
+        int failures = 0;
+        o.method = (cubature_method)method;
+        for (long allowed = 0;; allowed++) {
+            fem_memory_fail_after(allowed);
+            fem_status status = cubature_train(&rule, c.body, R, c.U, rayleigh, &o, NULL, NULL);
+            fem_memory_fail_after(-1);
+            if (status == FEM_OK) break;
+            assert_int_equal(status, FEM_NO_MEMORY);
+            failures++;
+        }
+        cubature_rule_destroy(&rule);
+        print_message("%s: %d allocations can fail\n", cubature_method_name(o.method), failures);
+        assert_true(failures > 30);
+    }
+    case_destroy(&c);
+}
+
+// Evenly spread: no two in one cell of half the grid's edge is not asked; that all are different, in range and as many.
+static void test_sample(void **state) {
+    (void)state;
+    polynomial_case c;
+    body_create(&c, FEM_STVK);
+    int *elements = fem_alloc((size_t)c.mesh.element_count, sizeof *elements);
+    for (int wanted = 1; wanted <= c.mesh.element_count; wanted *= 3) {
+        int count = 0;
+        assert_ok(cubature_sample_elements(&c.mesh, wanted, elements, &count));
+        for (int i = 1; i < count; i++) assert_true(elements[i] > elements[i - 1]);
+        assert_true(count >= 1 && count <= wanted && 3 * count >= wanted && elements[count - 1] < c.mesh.element_count);
+    }
+    fem_free(elements);
+    case_destroy(&c);
+}
+
+int main(int argc, char **argv) {
+    (void)argc;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_forces),     cmocka_unit_test(test_gaussian),    cmocka_unit_test(test_inverted_poses),
+        cmocka_unit_test(test_methods),    cmocka_unit_test(test_incremental), cmocka_unit_test(test_loaded),
+        cmocka_unit_test(test_checkpoint), cmocka_unit_test(test_sample),      cmocka_unit_test(test_bad_input),
+    };
+    return test_main(argv, tests, sizeof tests / sizeof *tests);
+}
