@@ -264,8 +264,9 @@ fem_status scene_run(const scene *s, const char *folder, int frames, const fem_p
     if (result) *result = (scene_result){0};
     if (frames <= 0) frames = s->frames;
     FEM_TRY(fem_progress_report(progress, "preparing", 0));
-    if (s->resume && s->write_glb) {
-        status = fem_fail(FEM_BAD_INPUT, "%s: a .glb cannot be gone on with, expected output.formats without \"glb\"",
+    if ((s->resume || s->checkpoint > 0) && s->write_glb) {
+        status = fem_fail(FEM_BAD_INPUT,
+                          "%s: checkpoints do not keep the frames of a .glb, expected output.formats without \"glb\"",
                           s->path);
         goto done;
     }

@@ -33,7 +33,9 @@ static const checkpoint_case cases[] = {
     {"free, Newmark", "ball_on_stairs", {"solver.integrator=\"newmark\"", "environment.obstacles=[]"}},
     {"tree, free root", "links", {NULL}},
     {"tree, driven root", "mast", {NULL}},
-    {"tree, Newmark", "plant", {"solver.integrator=\"newmark\"", "actions=[{\"stiffness\":2,\"start\":0.01}]"}},
+    {"tree, Newmark",
+     "plant",
+     {"solver.integrator=\"newmark\"", "output.formats=[\"vtu\"]", "actions=[{\"stiffness\":2,\"start\":0.01}]"}},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 

@@ -497,6 +497,7 @@ static const char *const beyond_schema[] = {
     "force_on_fixed",
     "full_obstacles",
     "full_translation",
+    "glb_not_written",
     "held_velocity",
     "interfaces_of_one",
     "keyframe_jump",
