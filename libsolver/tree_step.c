@@ -125,7 +125,7 @@ static fem_status pass(solver_tree *tree, const tree_evaluation *at, const tree_
     double              clock = fem_seconds();
     bool                poses = tree_needs_poses(tree);
     tree->poses_known = false;
-    tree_relative_frames(tree, at->q, at->dq);
+    tree_relative_frames(tree, at);
     tree_velocities(tree, poses);
     lap(&clock, &report->seconds_frames);
     tree_gather_loads(tree, at->q);
@@ -135,6 +135,7 @@ static fem_status pass(solver_tree *tree, const tree_evaluation *at, const tree_
     FEM_TRY(tree_up(tree, at));
     lap(&clock, &report->seconds_up);
     FEM_TRY(tree_down(tree, at->time, tree->ddq_trial));
+    if (tree->spring_count > 0) tree_carried_down_all(tree, 0, tree->ddq_trial); // springs want G acc alone
     if (tree->spring_count > 0) tree_add_springs(tree, at, old, tree->ddq_trial);
     lap(&clock, &report->seconds_down);
 done:
@@ -265,5 +266,6 @@ fem_status solver_tree_step(solver_tree *tree) {
     lap(&clock, &tree->report.seconds_rest);
 done:
     tree->poses_known = false;
+    if (tree->carried > 0) tree_update_motion(tree); // q holds what is carried
     return status;
 }
