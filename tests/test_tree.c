@@ -121,7 +121,8 @@ static void library(const tree_case *c, solver_tree *tree, double *out) {
     for (int k = 0; k < 3; k++) out[k] = tree->roots[0].state.a[k], out[3 + k] = tree->roots[0].state.al[k];
     for (int i = 0; i < c->count; i++)
         for (int l = 0; l < c->d[i].r; l++) // what is carried is compared by what it does
-            out[6 + c->offset[i] + l] = l >= c->d[i].r - c->d[i].carried ? 0 : tree->ddq[tree->domains[tree->sorted[i]].offset + (size_t)l];
+            out[6 + c->offset[i] + l] =
+                l >= c->d[i].r - c->d[i].carried ? 0 : tree->ddq[tree->domains[tree->sorted[i]].offset + (size_t)l];
 }
 
 static void given_motion(void *context, double time, solver_frame_motion *given) {
@@ -135,14 +136,19 @@ static const struct {
     double      scale[CASE_DOMAINS];
     int         carried[CASE_DOMAINS];
 } shapes[] = {
-    {"four domains", 4, {-1, 0, 0, 1}, {3, 4, 2, 3}, {1, 1, 1, 1}},
-    {"scaled", 4, {-1, 0, 0, 1}, {3, 4, 2, 3}, {1.3, 0.6, 1.7, 0.9}},
-    {"rigid inside", 4, {-1, 0, 0, 1}, {3, 0, 2, 3}, {1, 1, 1, 1}},
-    {"rigid root", 4, {-1, 0, 0, 1}, {0, 2, 4, 0}, {1, 1, 1, 1}},
-    {"all rigid", 4, {-1, 0, 0, 1}, {0, 0, 0, 0}, {1, 1, 1, 1}},
-    {"bush", 7, {-1, 0, 0, 0, 1, 1, 4}, {4, 3, 2, 5, 2, 0, 3}, {1, 0.8, 0.5, 1, 0.7, 1, 0.6}},
+    {"four domains", 4, {-1, 0, 0, 1}, {3, 4, 2, 3}, {1, 1, 1, 1}, {0}},
+    {"scaled", 4, {-1, 0, 0, 1}, {3, 4, 2, 3}, {1.3, 0.6, 1.7, 0.9}, {0}},
+    {"rigid inside", 4, {-1, 0, 0, 1}, {3, 0, 2, 3}, {1, 1, 1, 1}, {0}},
+    {"rigid root", 4, {-1, 0, 0, 1}, {0, 2, 4, 0}, {1, 1, 1, 1}, {0}},
+    {"all rigid", 4, {-1, 0, 0, 1}, {0, 0, 0, 0}, {1, 1, 1, 1}, {0}},
+    {"bush", 7, {-1, 0, 0, 0, 1, 1, 4}, {4, 3, 2, 5, 2, 0, 3}, {1, 0.8, 0.5, 1, 0.7, 1, 0.6}, {0}},
     {"carried", 4, {-1, 0, 0, 1}, {3, 4, 2, 3}, {1, 1, 1, 1}, {0, 2, 1, 1}},
-    {"carried bush", 7, {-1, 0, 0, 0, 1, 1, 4}, {4, 6, 2, 5, 2, 0, 3}, {1, 0.8, 0.5, 1, 0.7, 1, 0.6}, {0, 3, 1, 2, 2, 0, 1}},
+    {"carried bush",
+     7,
+     {-1, 0, 0, 0, 1, 1, 4},
+     {4, 6, 2, 5, 2, 0, 3},
+     {1, 0.8, 0.5, 1, 0.7, 1, 0.6},
+     {0, 3, 1, 2, 2, 0, 1}},
 };
 
 static double largest(int n, const double *x, const double *y) {
