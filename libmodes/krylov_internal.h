@@ -78,9 +78,9 @@ int modes_seed_count(unsigned seeds, int fields);
 // U0 (n x modes_seed_count), zero on fixed degrees of freedom
 void modes_seed_fields(const modes_problem *problem, const unsigned char *fixed, unsigned seeds, int fields,
                        unsigned random_state, double *U0);
-// X = K^-1 F (n x columns) <- its `keep` heaviest combinations in the energy norm, G = F^T K^-1 F: the loads that give
-// most; *share is the part of the energy that they keep.
-fem_status modes_compress(int n, int columns, int keep, const double *F, double *X, double *share);
+// X (n x columns) <- its `keep` largest combinations in a norm, by the singular value decomposition; BX is the product
+// with the matrix of the norm. *share is the part of the squared norms that they keep.
+fem_status modes_compress(int n, int columns, int keep, const double *BX, double *X, double *share);
 // Weights of an interface's forces and moments in the compression.
 fem_status modes_interface_scale(const modes_problem *problem, const modes_interface *interface, double *force,
                                  double *moment);

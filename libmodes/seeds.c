@@ -97,22 +97,18 @@ void modes_seed_fields(const modes_problem *problem, const unsigned char *fixed,
             if (fixed[i]) U0[(size_t)c * (size_t)n + (size_t)i] = 0;
 }
 
-// G = F^T X = V S^2 V^T, X <- X V of the largest S. Through the Gram matrix singular values below 1e-8 of the largest
+// G = X^T B X = V S^2 V^T, X <- X V of the largest S. Through the Gram matrix singular values below 1e-8 of the largest
 // drown, which are those that are dropped first.
-fem_status modes_compress(int n, int columns, int keep, const double *F, double *X, double *share) {
+fem_status modes_compress(int n, int columns, int keep, const double *BX, double *X, double *share) {
     fem_status status = FEM_OK;
     size_t     size = (size_t)columns * (size_t)columns;
     double    *G = fem_alloc(size, sizeof *G), *T = fem_alloc(size, sizeof *T);
     double    *values = fem_alloc((size_t)columns, sizeof *values), kept = 0, all = 0;
-    *share = 1;
     if (!G || !T || !values) {
         status = fem_fail(FEM_NO_MEMORY, "no memory to compress %d seeds", columns);
         goto done;
     }
-    if (keep >= columns) goto done;
-    dense_gemm(true, false, columns, columns, n, 1, F, X, 0, G);
-    for (int i = 0; i < columns; i++) // symmetric up to rounding
-        for (int j = 0; j < i; j++) G[i * columns + j] = G[j * columns + i];
+    FEM_TRY(tall_inner(n, columns, columns, BX, X, G));
     FEM_TRY(dense_symmetric_eigen(columns, G, values));
     for (int j = 0; j < columns; j++) all += fmax(values[j], 0);
     for (int j = 0; j < keep; j++) { // the largest come last
@@ -121,7 +117,7 @@ fem_status modes_compress(int n, int columns, int keep, const double *F, double 
                (size_t)columns * sizeof *T);
     }
     FEM_TRY(tall_right(n, columns, keep, T, X));
-    if (all > 0) *share = kept / all;
+    *share = all > 0 ? kept / all : 1;
 done:
     fem_free(G), fem_free(T), fem_free(values);
     return status;
