@@ -10,6 +10,7 @@ modes_recipe modes_default_recipe(modes_method method) {
                           .derivatives = 1,
                           .count = 30,
                           .energy = 1,
+                          .scaling = MODES_SCALE_FREQUENCY,
                           .distance = 1e-3,
                           .krylov = modes_krylov_default_options(),
                           .inverse = modes_inverse_default_options()};
@@ -28,6 +29,11 @@ fem_status modes_recipe_check(const modes_recipe *r) {
     if (r->derivatives > 0 && r->keep && r->linear > r->count)
         return fem_fail(FEM_BAD_INPUT, "modes.linear is %d, expected at most the %d of modes.count, where all are kept",
                         r->linear, r->count);
+    if (r->derivatives > 0 && r->keep && r->scaling != MODES_SCALE_FREQUENCY)
+        return fem_fail(FEM_BAD_INPUT,
+                        "modes.scaling is %d, expected scaling by frequency, where all linear modes are "
+                        "kept",
+                        (int)r->scaling);
     if (!(r->energy > 0 && r->energy <= 1))
         return fem_fail(FEM_BAD_INPUT, "modes.energy is %g, expected > 0 and <= 1", r->energy);
     if (!(r->distance >= 0 && r->distance < 1))
@@ -149,7 +155,7 @@ static fem_status add_derivatives(const modes_problem *problem, const fem_body *
     if (recipe->keep) {
         FEM_TRY(fill_with_derivatives(problem, recipe, &pool, progress, basis, report));
     } else {
-        modes_condense_options condense = condensing(recipe, MODES_SCALE_FREQUENCY, pool.count);
+        modes_condense_options condense = condensing(recipe, recipe->scaling, pool.count);
         FEM_TRY(modes_condense(problem, &pool, basis->omega2, &condense, progress, &condensed, &kept));
         report->energy_kept = kept.energy_kept;
         modes_basis_destroy(basis);
