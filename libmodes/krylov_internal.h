@@ -4,6 +4,8 @@
 
 #include "libmodes/internal.h"
 
+#include <stdint.h>
+
 // ---- tall matrices: very many rows, few columns, leading dimension n; row panels on all threads (tall.c) ------------
 
 enum { TALL_PANELS = 16 }; // fixed, so that sums do not depend on the number of threads
@@ -24,6 +26,16 @@ int tall_cholesky_inverse(int b, const double *G, double eaten, const double *le
 int modes_pivoted_cholesky(int b, const double *G, double least, double *L, int *pivots);
 // max |G - I|
 double tall_distance_from_identity(int b, const double *G);
+
+// ---- random numbers ------------------------------------------------------------------------------------------------
+
+// 53 bits, the same on every machine [splitmix64: Steele, Lea, Flood 2014]
+static inline uint64_t modes_random_bits(uint64_t *state) {
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return (z ^ (z >> 31)) >> 11;
+}
 
 // ---- the mass matrix (mass.c) ---------------------------------------------------------------------------------------
 

@@ -224,10 +224,6 @@ fem_status modes_build_sketch(const modes_problem *problem, int count, const dou
                          &chosen_count));
     for (int j = 0; j < chosen_count; j++)
         memcpy(kept + (size_t)j * (size_t)n, shapes + (size_t)chosen[j] * (size_t)n, (size_t)n * sizeof *kept);
-    if (chosen_count == 0) {
-        status = fem_fail(FEM_BAD_INPUT, "none of the %d shapes differs from rest", count);
-        goto done;
-    }
     FEM_TRY(modes_pool_from_shapes(&pool, n, chosen_count, kept));
     modes_condense_options options = condensing(recipe, MODES_SCALE_NONE, chosen_count);
     FEM_TRY(modes_condense(problem, &pool, NULL, &options, NULL, basis, &condensed));
@@ -253,7 +249,7 @@ void modes_quality_destroy(modes_quality *quality) {
     *quality = (modes_quality){0};
 }
 
-// |K x - omega^2 M x| / |K x| over the free degrees of freedom, for x = U z; KU and MU are overwritten by K x and M x.
+// |K x - omega^2 M x| / |K x| over the free degrees of freedom, for x = U z.
 static fem_status ritz_residuals(const modes_problem *problem, int n, int r, const double *Z, const double *KU,
                                  const double *MU, const double *ritz, double *residuals) {
     fem_status status = FEM_OK;

@@ -60,12 +60,8 @@ static void fill_field(const fem_mesh *mesh, const double centre[3], double size
     }
 }
 
-// Uniform in (-1, 1), a sequence that depends on *state only (splitmix64).
-static double random_number(unsigned long *state) {
-    unsigned long z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (double)((z ^ (z >> 31)) >> 11) * (2.0 / 9007199254740992.0) - 1;
+static double random_number(uint64_t *state) { // in [-1, 1)
+    return (double)modes_random_bits(state) * (2.0 / 9007199254740992.0) - 1;
 }
 
 // Quadratic seeds are mixed at random. All 24 polynomials would make blocks so wide that the recursion gets nowhere: a
@@ -74,9 +70,9 @@ static double random_number(unsigned long *state) {
 // and the recursion never leaves a class. Each mixture has a part in all of them.
 void modes_seed_fields(const modes_problem *problem, const unsigned char *fixed, unsigned seeds, int fields,
                        unsigned random_state, double *U0) {
-    int           n = 3 * problem->mesh->vertex_count, column = 0;
-    double        centre[3], size = middle(problem->mesh, centre);
-    unsigned long state = random_state;
+    int      n = 3 * problem->mesh->vertex_count, column = 0;
+    double   centre[3], size = middle(problem->mesh, centre);
+    uint64_t state = random_state;
     for (int field = 0; field < RIGID_FIELDS; field++) {
         double coefficients[RIGID_FIELDS + POLYNOMIALS] = {0};
         coefficients[field] = 1;
