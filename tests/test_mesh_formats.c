@@ -485,6 +485,18 @@ static void test_inp(void **state) {
     assert_two(&mesh);
     assert_string_equal(mesh.regions[0].name, "all");
     assert_set(fem_mesh_element_set(&mesh, "a"), ITEMS(0, 1));
+    // second order: lines are end, middle, end; corners of the 27-node hexahedron are its first eight
+    read_with_remark(&mesh,
+                     test_write("second.inp",
+                                "*NODE\n1,0,0,0\n2,2,0,0\n3,2,2,0\n4,0,2,0\n5,0,0,2\n6,2,0,2\n7,2,2,2\n8,0,2,2\n9,1,0,0\n"
+                                "*ELEMENT, TYPE=C3D27\n1,1,2,3,4,5,6,7,8,9,9,9,9,9,9,9,\n9,9,9,9,9,9,9,9,9,9,9,9\n"
+                                "*ELEMENT, TYPE=T3D3, ELSET=line\n2,1,9,2\n*ELEMENT, TYPE=M3D9, ELSET=face\n"
+                                "3,1,2,3,4,9,9,9,9,9\n"),
+                     "1 27-node hexahedral elements are read as their corners; 1 vertices that are no corner");
+    assert_int_equal(mesh.vertex_count, 8);
+    assert_set(fem_mesh_vertex_set(&mesh, "line"), ITEMS(0, 1));
+    assert_set(fem_mesh_vertex_set(&mesh, "face"), ITEMS(0, 1, 2, 3));
+    read_with_remark(&mesh, test_temporary("plain.inp"), "C3D4H");
     // a number of more than 20 letters loses digits, no more
     mesh.vertices[12] = 1.5000000000000002e-5 + 1.0 / 3e4;
     double      x = mesh.vertices[12];
