@@ -161,18 +161,18 @@ typedef struct inp_type {
     bool solid;
 } inp_type;
 
-// C3D4, C3D8, C3D10, C3D20, C3D27; the faces and lines that others write beside them: letters, then the number of nodes.
+// C3D4, C3D8, C3D10, C3D20, C3D27; the faces and lines that others write beside them: letters, then the number of
+// nodes.
 static fem_status element_type(inp_reader *r, const inp_keyword *k, inp_type *type) {
     static const inp_type types[] = {
-        {"C3D4", 4, 4, true},    {"C3D8", 8, 8, true},    {"C3D10", 10, 4, true}, {"C3D20", 20, 8, true},
-        {"C3D27", 27, 8, true},  {"M3D9", 9, 4, false},
-        {"T3D2", 2, 2, false},   {"T3D3", 3, 2, false},   {"B31", 2, 2, false},   {"B32", 3, 2, false},
-        {"CPS3", 3, 3, false},   {"CPS4", 4, 4, false},   {"CPS6", 6, 3, false},  {"CPS8", 8, 4, false},
-        {"CPE3", 3, 3, false},   {"CPE4", 4, 4, false},   {"CPE6", 6, 3, false},  {"CPE8", 8, 4, false},
-        {"S3", 3, 3, false},     {"S4", 4, 4, false},     {"S6", 6, 3, false},    {"S8", 8, 4, false},
-        {"M3D3", 3, 3, false},   {"M3D4", 4, 4, false},   {"M3D6", 6, 3, false},  {"M3D8", 8, 4, false},
-        {"SFM3D3", 3, 3, false}, {"SFM3D4", 4, 4, false}, {"STRI3", 3, 3, false}, {"STRI65", 6, 3, false},
-        {"R3D3", 3, 3, false},   {"R3D4", 4, 4, false}};
+        {"C3D4", 4, 4, true},   {"C3D8", 8, 8, true},    {"C3D10", 10, 4, true},  {"C3D20", 20, 8, true},
+        {"C3D27", 27, 8, true}, {"M3D9", 9, 4, false},   {"T3D2", 2, 2, false},   {"T3D3", 3, 2, false},
+        {"B31", 2, 2, false},   {"B32", 3, 2, false},    {"CPS3", 3, 3, false},   {"CPS4", 4, 4, false},
+        {"CPS6", 6, 3, false},  {"CPS8", 8, 4, false},   {"CPE3", 3, 3, false},   {"CPE4", 4, 4, false},
+        {"CPE6", 6, 3, false},  {"CPE8", 8, 4, false},   {"S3", 3, 3, false},     {"S4", 4, 4, false},
+        {"S6", 6, 3, false},    {"S8", 8, 4, false},     {"M3D3", 3, 3, false},   {"M3D4", 4, 4, false},
+        {"M3D6", 6, 3, false},  {"M3D8", 8, 4, false},   {"SFM3D3", 3, 3, false}, {"SFM3D4", 4, 4, false},
+        {"STRI3", 3, 3, false}, {"STRI65", 6, 3, false}, {"R3D3", 3, 3, false},   {"R3D4", 4, 4, false}};
     char       name[INP_NAME];
     fem_status status = inp_name(r, k, "TYPE", name);
     if (status != FEM_OK) return status;

@@ -269,7 +269,8 @@ static void resume_run(void) {
 }
 
 // libFuzzer counts wall clock; LIMBER_FUZZ_SECONDS counts this process's own time, so that a loaded machine does not
-// shorten the search. SIGUSR1 asks libFuzzer to end well; it leaves by _Exit, so the counters and files are seen to here.
+// shorten the search. SIGUSR1 asks libFuzzer to end well; it leaves by _Exit, so the counters and files are seen to
+// here.
 static void end_in_time(void) {
     static double limit = -1;
     if (limit < 0) limit = getenv("LIMBER_FUZZ_SECONDS") ? atof(getenv("LIMBER_FUZZ_SECONDS")) : 0;
