@@ -79,10 +79,10 @@ typedef struct tree_domain {
     const int *children; // sorted indices, in the caller's order
     size_t     offset;
     double     scale, stiffness, damping_mass, damping_stiffness;
-    double    *W;    // 3 rows of the parent's stride: of the interface to the parent
-    double    *load; // 6 + r: set by solver_tree_set_load, or NULL
+    double    *W;          // 3 rows of the parent's stride: of the interface to the parent
+    double    *load;       // 6 + r: set by solver_tree_set_load, or NULL
     double    *resistance; // (r + 6)(r + 7)/2: set by solver_tree_set_resistance, or NULL
-    int        root; // index of its tree_root, or -1
+    int        root;       // index of its tree_root, or -1
 } tree_domain;
 
 typedef struct tree_root {

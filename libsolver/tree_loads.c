@@ -8,7 +8,7 @@ void solver_tree_set_gravity(solver_tree *tree, const double gravity[3]) {
     for (int i = 0; i < 3; i++) tree->gravity[i] = gravity[i];
 }
 
-fem_status solver_tree_set_load(solver_tree *tree, int instance, const double *wrench, const double *modal) {
+static fem_status put_load(solver_tree *tree, int instance, double keep, const double *wrench, const double *modal) {
     if (instance < 0 || instance >= tree->count)
         return fem_fail(FEM_BAD_INPUT, "domain %d, expected 0 to %d", instance, tree->count - 1);
     tree_domain *domain = &tree->domains[tree->sorted[instance]];
@@ -21,9 +21,17 @@ fem_status solver_tree_set_load(solver_tree *tree, int instance, const double *w
         domain->load = fem_calloc(6 + (size_t)domain->r, sizeof *domain->load);
         if (!domain->load) return fem_fail(FEM_NO_MEMORY, "load of domain %d", instance);
     }
-    for (int i = 0; i < 6; i++) domain->load[i] = wrench ? wrench[i] : 0;
-    for (int l = 0; l < domain->r; l++) domain->load[6 + l] = modal ? modal[l] : 0;
+    for (int i = 0; i < 6; i++) domain->load[i] = keep * domain->load[i] + (wrench ? wrench[i] : 0);
+    for (int l = 0; l < domain->r; l++) domain->load[6 + l] = keep * domain->load[6 + l] + (modal ? modal[l] : 0);
     return FEM_OK;
+}
+
+fem_status solver_tree_set_load(solver_tree *tree, int instance, const double *wrench, const double *modal) {
+    return put_load(tree, instance, 0, wrench, modal);
+}
+
+fem_status solver_tree_add_load(solver_tree *tree, int instance, const double *wrench, const double *modal) {
+    return put_load(tree, instance, 1, wrench, modal);
 }
 
 fem_status solver_tree_set_resistance(solver_tree *tree, int instance, const double *S) {

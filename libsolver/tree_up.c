@@ -333,8 +333,7 @@ static bool up_domain(const solver_tree *tree, tree_block *block, int lane, cons
             e.rigid[i] = e.Mrr[i];
             if (i < 6) e.rigid_b[i] = e.b_r[i], e.outer[i] = wrench[i];
         }
-    if (at->resists && domain->resistance)
-        add_resistance(tree->options.subtree != SOLVER_ARTICULATED, domain, &e);
+    if (at->resists && domain->resistance) add_resistance(tree->options.subtree != SOLVER_ARTICULATED, domain, &e);
     for (int k = 0; k < domain->child_count; k++)
         add_child(tree, domain, &tree->domains[domain->children[k]], &e, work);
     if (!solve_domain(tree, domain, block, &e, work)) return false;

@@ -35,8 +35,8 @@ void solver_wind_load_destroy(solver_wind_load *load) {
         fem_free(load->groups[c].instances);
         if (load->fall) fem_free(load->fall[c]);
     }
-    void *arrays[] = {load->groups, load->scale, load->q, load->dq,  load->modal,  load->Y,
-                      load->V,      load->N,     load->x, load->air, load->frames, load->wrenches, load->fall, load->S, load->row};
+    void *arrays[] = {load->groups, load->scale, load->q,      load->dq,       load->modal, load->Y, load->V,  load->N,
+                      load->x,      load->air,   load->frames, load->wrenches, load->fall,  load->S, load->row};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) fem_free(arrays[i]);
     fem_free(load);
 }
@@ -82,7 +82,7 @@ static void add_square(size_t n, double factor, const double *row, double *S) {
 
 // Sum over the samples of area times J^T J at rest, J their motion by modes and frame: what friction resists with.
 static fem_status rest_fall(const solver_wind_surface *s, double **fall) {
-    size_t n = (size_t)s->r + 6;
+    size_t  n = (size_t)s->r + 6;
     double *work = NULL;
     *fall = fem_calloc(n * (n + 1) / 2, sizeof **fall);
     work = fem_alloc(n, sizeof *work);
@@ -209,7 +209,8 @@ static void add_friction(const solver_wind_surface *s, const double *fall, doubl
         }
 }
 
-fem_status solver_wind_load_apply(solver_wind_load *load, solver_tree *tree) {
+static fem_status apply(solver_wind_load *load, solver_tree *tree,
+                        fem_status (*put)(solver_tree *, int, const double *, const double *)) {
     fem_status status = FEM_OK;
     double     density = load->wind->options.density, h = solver_tree_time_step(tree);
     for (int c = 0; c < load->class_count; c++) {
@@ -244,9 +245,16 @@ fem_status solver_wind_load_apply(solver_wind_load *load, solver_tree *tree) {
         }
         if (r > 0) dense_gemm(true, false, (int)r, g->count, (int)rows, 1, s->rows, load->N, 0, load->modal);
         for (size_t i = 0; i < (size_t)g->count; i++)
-            FEM_TRY(solver_tree_set_load(tree, g->instances[i], load->wrenches + 6 * i,
-                                         r > 0 ? load->modal + i * r : NULL));
+            FEM_TRY(put(tree, g->instances[i], load->wrenches + 6 * i, r > 0 ? load->modal + i * r : NULL));
     }
 done:
     return status;
+}
+
+fem_status solver_wind_load_apply(solver_wind_load *load, solver_tree *tree) {
+    return apply(load, tree, solver_tree_set_load);
+}
+
+fem_status solver_wind_load_add(solver_wind_load *load, solver_tree *tree) {
+    return apply(load, tree, solver_tree_add_load);
 }

@@ -522,7 +522,7 @@ static void test_light(void **state) {
         assert_ok(solver_tree_step(tree));
         solver_tree_frame(tree, 0, &motion);
         if (k == 0) assert_true(fabs(motion.v[2] / (h * 0.5 * D * U / (m + h * D)) - 1) < 1e-9);
-        assert_true(motion.v[2] > 0.999 * before && motion.v[2] <= U); // falling, it meets less wind
+        assert_true(motion.v[2] > 0.999 * before && motion.v[2] <= U);     // falling, it meets less wind
         assert_true(fabs(motion.v[1] / (-9.81 * h * (k + 1)) - 1) < 1e-9); // along the plate nothing resists
         before = motion.v[2];
     }
@@ -579,9 +579,9 @@ static void test_refused(void **state) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_profile),  cmocka_unit_test(test_spectrum), cmocka_unit_test(test_divergence),
-        cmocka_unit_test(test_travel),   cmocka_unit_test(test_batch),    cmocka_unit_test(test_plate),
-        cmocka_unit_test(test_cylinder), cmocka_unit_test(test_turn),     cmocka_unit_test(test_tree_loads),
+        cmocka_unit_test(test_profile),    cmocka_unit_test(test_spectrum), cmocka_unit_test(test_divergence),
+        cmocka_unit_test(test_travel),     cmocka_unit_test(test_batch),    cmocka_unit_test(test_plate),
+        cmocka_unit_test(test_cylinder),   cmocka_unit_test(test_turn),     cmocka_unit_test(test_tree_loads),
         cmocka_unit_test(test_resistance), cmocka_unit_test(test_light),    cmocka_unit_test(test_refused),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
