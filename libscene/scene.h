@@ -9,7 +9,6 @@
 #include "libscene/render.h"
 #include "libscene/skeleton.h"
 #include "libsolver/solver.h"
-#include "libsolver/wind.h"
 
 // ---- what a scene holds --------------------------------------------------------------------------------------------
 
