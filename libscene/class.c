@@ -28,6 +28,7 @@ static fem_hash hash_recipe(fem_hash hash, const modes_recipe *recipe) {
     hash = hash_int(hash, (int)recipe->kind);
     hash = hash_int(hash, (int)recipe->condense);
     hash = hash_int(hash, (int)recipe->metric);
+    hash = hash_int(hash, (int)recipe->scaling);
     hash = hash_double(hash, recipe->energy);
     hash = hash_int(hash, (int)recipe->krylov.seeds);
     return hash_int(hash, (int)recipe->krylov.orthogonalise.method);
