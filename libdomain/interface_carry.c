@@ -49,8 +49,8 @@ void domain_interface_carry(const domain_interface *f, const double R[9], const 
         mat3_mul_vec(Ct, C, turn);
         out->w[s] = factor * (contract(R, B) - contract(f->rest, rest + 9 * s));
         out->dw[s] = factor * (vec3_dot(g, turn) + contract(R, dB));
-        out->bias[s] = factor * (vec3_dot(g, bias) + vec3_dot(turn, Ct) -
-                                 vec3_dot(turn, turn) * (C[0] + C[4] + C[8]) + 2 * vec3_dot(dg, turn));
+        out->bias[s] = factor * (vec3_dot(g, bias) + vec3_dot(turn, Ct) - vec3_dot(turn, turn) * (C[0] + C[4] + C[8]) +
+                                 2 * vec3_dot(dg, turn));
         for (size_t l = 0; l < stride; l++)
             grad[l] = factor * (g[0] * W[l] + g[1] * W[stride + l] + g[2] * W[2 * stride + l]);
         for (size_t e = 0; e < 9; e++) {

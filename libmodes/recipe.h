@@ -26,7 +26,8 @@ typedef struct modes_recipe {
     int                   given_count, given_most;
     const double         *given;
     double                given_share;
-    modes_inverse_options inverse; // how K^-1 is computed; automatic means a factorisation for vibration modes
+    modes_inverse_options inverse; // how K^-1 is computed; automatic means a factorisation for vibration modes; solves
+                                   // is set by the recipe
 } modes_recipe;
 modes_recipe modes_default_recipe(modes_method method); // 12 linear, first derivatives, 30 columns by PCA
 // "modes.linear is 0, expected > 0"

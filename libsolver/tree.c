@@ -287,8 +287,8 @@ static fem_status make_blocks(solver_tree *tree) {
                 (tree_segment){.block = domain->block, .first = domain->lane};
         tree_segment *segment = &tree->segments[tree->level_segment[level + 1] - 1];
         segment->count++;
-        segment->together = segment->count == tree->blocks[domain->block].count && segment->count > TREE_FEW &&
-                            domain->carried == 0;
+        segment->together =
+            segment->count == tree->blocks[domain->block].count && segment->count > TREE_FEW && domain->carried == 0;
     }
     fem_free(start);
     return FEM_OK;
@@ -360,7 +360,7 @@ static void carve_all(solver_tree *tree, carver *c) {
     for (int i = 0; i < tree->count; i++) {
         tree_domain *domain = &tree->domains[i];
         if (domain->parent < 0) continue;
-        int class_index = tree->domains[domain->parent].class_index;
+        int    class_index = tree->domains[domain->parent].class_index;
         size_t stride = (size_t)tree->classes[class_index].interfaces[domain->interface].stride;
         domain->W = carve(c, 3 * stride, sizeof(double));
         domain->P = carve(c, (size_t)domain->carried * stride, sizeof(double));

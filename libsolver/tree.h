@@ -23,8 +23,8 @@ typedef struct solver_tree_class {
     int                     interface_count;
     const domain_interface *interfaces;                      // one per place where a child can hang, r modes each
     double                  damping_mass, damping_stiffness; // Rayleigh: D = alpha M + beta K(q), 1/s and s
-    // The last `carried` of the r coordinates are shapes of the interface to the parent: they are not free but move with
-    // it (frame.h). Every interface at which the class hangs carries as many. 0: the interface is rigid.
+    // The last `carried` of the r coordinates are shapes of the interface to the parent: they are not free but move
+    // with it (frame.h). Every interface at which the class hangs carries as many. 0: the interface is rigid.
     int carried;
 } solver_tree_class;
 enum { SOLVER_MOST_CARRIED = 32 };

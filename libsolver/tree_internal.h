@@ -128,8 +128,9 @@ typedef struct tree_work {
 } tree_work;
 
 // Where and with which weights a pass is evaluated: f_q = load - f(q) - K (q_start - q) - D dq_start,
-// H = Mqq + c_damping D + c_stiffness K. What is carried is not given but made with the frames: w and dw of the parent's
-// q and dq, and a start such that w_start + c_stiffness ddw is the w of q_start + c_stiffness ddq, to first order.
+// H = Mqq + c_damping D + c_stiffness K. What is carried is not given but made with the frames: w and dw of the
+// parent's q and dq, and a start such that w_start + c_stiffness ddw is the w of q_start + c_stiffness ddq, to first
+// order.
 typedef struct tree_evaluation {
     double *q, *dq, *q_start, *dq_start; // all coordinates
     double  c_damping, c_stiffness;

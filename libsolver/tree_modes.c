@@ -7,8 +7,8 @@
 // which is self-adjoint in the product x^T K y and has the eigenvalues 1/(1 + t w^2), the lowest frequencies first. The
 // wanted eigenvectors and the newest block are kept at a restart.
 //
-// Carried coordinates are not free: z = T x, from the roots down, with x the free ones, and K stands for T^T K T. Vectors
-// keep room for them: displacements have what follows from x there, forces have zero.
+// Carried coordinates are not free: z = T x, from the roots down, with x the free ones, and K stands for T^T K T.
+// Vectors keep room for them: displacements have what follows from x there, forces have zero.
 #include "libsolver/tree_internal.h"
 
 #include <stdint.h>
@@ -20,8 +20,8 @@ enum { DENSE_LIMIT = 600, BLOCK = 8, RESTARTS = 60 };
 typedef struct modes_work {
     solver_tree *tree;
     int          n;
-    double     **K;    // of every class at rest, r x r
-    double      *zero; // n
+    double     **K;     // of every class at rest, r x r
+    double      *zero;  // n
     double      *z_all; // n: T x
     double (*b)[6], (*A)[6];
     // springs: K = blocks + G k G^T, and (B + t G k G^T)^-1 = B^-1 - Y (1/(t k) + G^T Y)^-1 Y^T, Y = B^-1 G
@@ -472,8 +472,7 @@ fem_status tree_frequencies(solver_tree *tree, int count, bool all_of_M, double 
         FEM_TRY(dense(&w, count, omega, shapes));
     else
         FEM_TRY(krylov_modes(&w, count, omega, shapes));
-    for (int k = 0; shapes && k < count; k++)
-        tree_carried_down_all(tree, 0, shapes + (size_t)k * (size_t)tree->dofs);
+    for (int k = 0; shapes && k < count; k++) tree_carried_down_all(tree, 0, shapes + (size_t)k * (size_t)tree->dofs);
     if (shapes) FEM_TRY(reorder(tree, count, shapes));
 done:
     work_destroy(&w);

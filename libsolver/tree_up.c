@@ -179,8 +179,7 @@ static void add_carried(const solver_tree *tree, const tree_domain *domain, cons
             for (size_t i = 0; i < 3; i++)
                 sum += domain->scale * interface->a[stride * i + (size_t)l] * work->IJ[6 * p + (int)i] +
                        child->W[stride * i + (size_t)l] * work->IJ[6 * p + 3 + (int)i];
-            for (size_t a = 0; a < n; a++)
-                sum += child->P[stride * a + (size_t)l] * work->carried[n * (size_t)p + a];
+            for (size_t a = 0; a < n; a++) sum += child->P[stride * a + (size_t)l] * work->carried[n * (size_t)p + a];
             e->H[p * r + l] += sum;
         }
 }

@@ -49,8 +49,8 @@ typedef struct case_domain {
     double S1[3 * CASE_MODES], W5[9 * CASE_MODES], W7[9 * CASE_MODES * CASE_MODES], Mqq[CASE_MODES * CASE_MODES];
     domain_interface interfaces[CASE_DOMAINS]; // to its children, in their order
     int              interface_count;
-    int              carried;                                // the last of the r coordinates
-    double           patterns[3 * CASE_ENDS * CASE_MODES];   // that measure them, 3 points x carried
+    int              carried;                              // the last of the r coordinates
+    double           patterns[3 * CASE_ENDS * CASE_MODES]; // that measure them, 3 points x carried
 } case_domain;
 
 typedef struct tree_case {
@@ -317,8 +317,7 @@ static inline void c_complete(const tree_case *c, number *q) {
                     number y = 0;
                     for (int m = 0; m < 3; m++) {
                         number at = d->end[n][m] - x[m];
-                        for (int l = 0; l < parent->r; l++)
-                            at += d->end_rows[n][m][l] * q[c->offset[d->parent] + l];
+                        for (int l = 0; l < parent->r; l++) at += d->end_rows[n][m][l] * q[c->offset[d->parent] + l];
                         y += R[3 * m + k] * at - d->rest[3 * m + k] * (d->end[n][m] - rest[m] / total);
                     }
                     w[s] += parent->scale / d->scale * d->patterns[3 * (CASE_ENDS * s + n) + k] * y;
