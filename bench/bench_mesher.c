@@ -82,7 +82,7 @@ int main(int argc, char **argv) {
     }
     fem_set_threads(1);
     printf(
-        "   the paper's bounds: 10.78 .. 164.74 degrees. Distances in sizes; lost: share of the surface farther than "
+        "   bounds: 10.78 .. 164.74 degrees. Distances in sizes; lost: share of the surface farther than "
         "half a size.\n");
     printf("   %-28s %8s | %6s %7s | %7s %7s %7s | %7s | %7s %7s | %8s %7s\n", "surface", "elements", "angles", "",
            "to mesh", "back", "mean", "lost", "s min", "median", "plain s", "ratio");
