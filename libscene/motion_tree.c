@@ -149,6 +149,10 @@ static void report(const scene_motion *motion, scene_result *result) {
     const tree_motion *m = (const tree_motion *)motion;
     scene_report_assembly(m->assembly, result);
     result->tree = solver_tree_get_report(m->tree);
+    for (int i = 0; i < m->assembly->count && result->damping_stiffness == 0; i++) {
+        double mass;
+        if (m->assembly->by_ratio[i]) solver_tree_get_damping(m->tree, i, &mass, &result->damping_stiffness);
+    }
     result->step.steps = m->steps;
     result->step.shifts = result->tree.shifts;
     result->step.seconds_step = m->seconds;

@@ -157,6 +157,7 @@ static void transfer_tree(solver_tree *tree, transfer *t) {
     pass_flag(t, &tree->poses_known);
     for (int k = 0; k < tree->root_count; k++) transfer_root(&tree->roots[k].state, t);
     pass(t, 1, &tree->time);
+    pass(t, 1, &tree->last_step);
     pass(t, n, tree->q);
     pass(t, n, tree->dq);
     pass(t, n, tree->ddq);

@@ -57,6 +57,8 @@ typedef struct tree_block {
     int         shifts;       // lanes whose H was not positive definite in this pass
     int         failed;       // lane that no shift could mend, or -1
     int         plain;        // lanes that the kernels left to the plain version in this pass
+    bool        mean;         // forces of this step are the mean over the way of the step (tree_settle.c)
+    double      calm;         // s: stiffness damping besides that of the domains in this step (tree_settle.c)
 } tree_block;
 
 // Lanes of a block on one level. `together`: all that the block has, and enough of them for the kernels.
@@ -92,6 +94,7 @@ typedef struct tree_root {
     solver_frame_motion state; // a, al: of the last step
     solver_frame_motion trial; // where the pass is evaluated; a, al: what it gives
     double              turn[3];
+    solver_frame_motion kept; // state before the step
 } tree_root;
 
 typedef struct tree_point {
@@ -106,6 +109,7 @@ typedef struct tree_spring {
     double        force[3];                        // of the last pass, and of the next to begin with
     double        acceleration[3];                 // that `ddq` and the roots' a, al of the last pass make
     double        target[3], r[3], p[3], image[3]; // of conjugate gradients
+    double        kept[6], start[6];               // force and acceleration before the step, and before its part
 } tree_spring;
 
 // One worker's space, for the largest class.
@@ -117,6 +121,7 @@ typedef struct tree_work {
     double *E;                 // (r + 7)(r + 8)/2
     double *inertia;           // of solver_inertia_evaluate
     double *forces;            // of the class's forces
+    double *place, *f2, *K2;   // r, r, r (r + 1)/2 x LANES: of the second place where forces are evaluated
     double *lanes;             // for kernels: 6 r + 4 (r + 7) vectors of LANES
     double *sum;               // (n + 13) x n, n = r rounded up to a multiple of LANES
     double *square; // (r + 7) x n, n = r + 7 rounded up; what is right of the diagonal is undefined but finite
@@ -128,6 +133,9 @@ typedef struct tree_evaluation {
     const double *q, *dq, *q_start, *dq_start; // all coordinates
     double        c_damping, c_stiffness;
     double        time;
+    // Where forces are the mean over the way of the step they are evaluated at q +- spread (q - q_from).
+    const double *q_from;
+    double        spread; // 0: never
 } tree_evaluation;
 
 // Fast versions of the pieces of a pass (kernel_tree.c), chosen at run time.
@@ -142,6 +150,12 @@ typedef struct tree_kernels {
     // one lane; false: likewise
     bool (*up_lane)(const solver_tree *tree, tree_block *block, int lane, tree_work *work);
 } tree_kernels;
+
+// The state before a step that may have to be taken in smaller ones.
+typedef struct tree_kept {
+    double *q, *dq, *ddq, time, last_step;
+    bool    accelerations_known;
+} tree_kept;
 
 struct solver_tree {
     solver_tree_options   options;
@@ -159,12 +173,16 @@ struct solver_tree {
     tree_root            *roots;
     double                gravity[3];
 
-    double  time;
-    double *q, *dq, *ddq;                                        // the state; ddq of the last step
-    double *q_trial, *dq_trial, *q_start, *dq_start, *ddq_trial; // of the pass
-    double *modal;                                               // external modal forces of the pass
-    bool    accelerations_known;                                 // ddq and the roots' a, al belong to the last step
-    bool    poses_known;                                         // blocks hold the frames of the present state
+    double    time;
+    double   *q, *dq, *ddq;                                        // the state; ddq of the last step
+    double   *q_trial, *dq_trial, *q_start, *dq_start, *ddq_trial; // of the pass
+    double   *modal;                                               // external modal forces of the pass
+    double   *q_before;                                            // q_trial of the pass before
+    double  **class_K0;                                            // per class: diagonal of K at rest
+    double    last_step;                                           // s: the step that ddq is of
+    tree_kept kept;
+    bool      accelerations_known; // ddq and the roots' a, al belong to the last step
+    bool      poses_known;         // blocks hold the frames of the present state
 
     int          point_count, spring_count;
     size_t       point_capacity, spring_capacity, row_count, row_capacity;
@@ -243,10 +261,19 @@ void   tree_add_springs(solver_tree *tree, const tree_evaluation *at, const tree
 // Internal forces and stiffness for the kernels, into f and the beginning of E; parallel over all blocks
 // (tree_forces.c).
 void tree_forces(solver_tree *tree, const tree_evaluation *at);
+// The same of one domain of the plain version, without factors: f (r) and K (r x r) of its class.
+void tree_domain_forces(const solver_tree *tree, const tree_domain *domain, const tree_evaluation *at, double *f,
+                        double *K, tree_work *work);
 // H, T, g of all domains and what their parents feel, from the leaves up (tree_up.c).
 fem_status tree_up(solver_tree *tree, const tree_evaluation *at);
 // A of the roots, then ddq and A of all, from the roots down, into ddq (tree_down.c).
 fem_status tree_down(solver_tree *tree, double time, double *ddq);
+// Settling (tree_settle.c): which blocks take the mean force, besides those that do; has the trial point settled in the
+// last pass; the state before a step, and back to it.
+void tree_choose_means(solver_tree *tree, const tree_evaluation *at);
+bool tree_settled(const solver_tree *tree);
+void tree_keep(solver_tree *tree);
+void tree_bring_back(solver_tree *tree);
 // solver_tree_frequencies with the choice of the method (tree_modes.c): all of M, or Krylov spaces.
 fem_status tree_frequencies(solver_tree *tree, int count, bool dense, double *omega, double *shapes);
 // The accelerations that belong to the state, into ddq and the roots' state (tree_step.c); Newmark begins with them.

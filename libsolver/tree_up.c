@@ -112,13 +112,12 @@ static void own_inertia(const solver_tree *tree, const tree_domain *domain, cons
 // f_q = load - f(q) - K (q_start - q) - D dq_start, H = Mqq + c_damping D + c_stiffness K; D = alpha Mqq + beta K
 static void own_forces(const solver_tree *tree, const tree_domain *domain, const tree_evaluation *at, equation *e,
                        tree_work *work) {
-    const cubature_forces *forces = &tree->classes[domain->class_index].forces;
-    int                    r = domain->r;
-    size_t                 offset = domain->offset;
-    double                 s = domain->scale, factor = s * s * s * domain->stiffness;
-    double                 alpha = domain->damping_mass, beta = domain->damping_stiffness;
+    int    r = domain->r;
+    size_t offset = domain->offset;
+    double s = domain->scale, factor = s * s * s * domain->stiffness;
+    double alpha = domain->damping_mass, beta = domain->damping_stiffness + tree->blocks[domain->block].calm;
     if (r == 0) return;
-    forces->evaluate(forces->model, at->q + offset, NULL, work->f, work->K, work->forces);
+    tree_domain_forces(tree, domain, at, work->f, work->K, work);
     dense_gemv_set(r, r, alpha, e->H, at->dq_start + offset, e->f_q);
     for (size_t l = 0; l < (size_t)r; l++)
         work->v[l] = at->q_start[offset + l] - at->q[offset + l] + beta * at->dq_start[offset + l];
