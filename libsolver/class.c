@@ -34,19 +34,19 @@ static fem_hash class_key(const solver_class *c, const fem_mesh *around, int pla
                           const solver_class_options *o) {
     const modes_recipe *recipe = &o->recipe;
     const int           numbers[] = {o->modes,
-                                     o->forces,
-                                     o->mass,
+                                     (int)o->forces,
+                                     (int)o->mass,
                                      o->quadrature,
                                      o->wrenches,
-                                     recipe->method,
+                                     (int)recipe->method,
                                      recipe->linear,
                                      recipe->derivatives,
-                                     recipe->kind,
+                                     (int)recipe->kind,
                                      recipe->keep,
-                                     recipe->condense,
-                                     recipe->metric,
+                                     (int)recipe->condense,
+                                     (int)recipe->metric,
                                      (int)recipe->krylov.seeds,
-                                     recipe->krylov.orthogonalise.method};
+                                     (int)recipe->krylov.orthogonalise.method};
     fem_hash            hash = fem_hash_add(fem_mesh_hash(&c->mesh), numbers, sizeof numbers);
     hash = add_double(hash, recipe->energy);
     fem_hash wide = around ? fem_mesh_hash(around) : (fem_hash){0};
