@@ -131,6 +131,7 @@ static fem_status pass(solver_tree *tree, const tree_evaluation *at, const tree_
     tree_velocities(tree, poses);
     lap(&clock, &report->seconds_frames);
     tree_gather_loads(tree, at->q);
+    if (at->resists) tree_gather_resistance(tree);
     lap(&clock, &report->seconds_rest);
     tree_forces(tree, at);
     lap(&clock, &report->seconds_forces);
@@ -245,6 +246,7 @@ static fem_status try_step(solver_tree *tree, const step_weights *w, bool *settl
                                      .c_damping = w->velocity,
                                      .c_stiffness = w->position,
                                      .time = tree->time + w->at * h,
+                                     .resists = true,
                                      .q_from = tree->q,
                                      .spread = newmark ? 0 : 0.5 / sqrt(3) / o->theta};
     tree_weights               old = start_trial(tree, w);
