@@ -513,6 +513,8 @@ void solver_tree_destroy(solver_tree *tree) {
     for (int i = 0; tree->domains && i < tree->count; i++) {
         fem_free(tree->domains[i].load);
         fem_free(tree->domains[i].resistance);
+        fem_free(tree->domains[i].contact_S);
+        tree_contact_destroy(tree->domains[i].contact);
     }
     fem_free(tree->classes);
     fem_free(tree->instances);
@@ -532,6 +534,7 @@ void solver_tree_destroy(solver_tree *tree) {
     fem_free(tree->spring_modal);
     fem_free(tree->spring_b);
     fem_free(tree->spring_A);
+    tree_compliance_destroy(&tree->compliance);
     fem_scratch_destroy(&tree->arena);
     fem_free(tree);
 }

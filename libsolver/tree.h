@@ -120,6 +120,10 @@ fem_status solver_tree_add_load(solver_tree *tree, int instance, const double *w
 // have S = h D: then they are those of the end of the step. S: (r + 6)(r + 7)/2 numbers, lower triangle row by row,
 // modes before force before torque, positive semidefinite. NULL = 0. The lumped levels read the part of the modes only.
 fem_status solver_tree_set_resistance(solver_tree *tree, int instance, const double *S);
+fem_status solver_tree_add_resistance(solver_tree *tree, int instance, const double *S); // besides
+// Contact of a domain, implicit (L3 with the midpoint rule); its samples are in the coordinates of the class, and it
+// must outlive the tree. The caller places its obstacles before every step. NULL: none.
+fem_status solver_tree_set_contact(solver_tree *tree, int instance, solver_contact *contact);
 // A point of a domain: X and rows U (3 x r, row-major, NULL for r = 0) in class coordinates; copied. Gives its number.
 fem_status solver_tree_add_point(solver_tree *tree, int instance, const double X[3], const double *rows, int *point);
 fem_status solver_tree_set_force(solver_tree *tree, int point, const double force[3]); // world axes, N
@@ -148,6 +152,7 @@ typedef struct solver_tree_report {
     int    unsettled;                // parts of steps that did not settle even so, since creation
     int    plain;                    // domains that the kernels left to the plain version, since creation
     int    spring_iterations;        // conjugate gradients on springs, since creation
+    int    spring_factors;           // and how often their matrix was factorised
     double seconds_frames, seconds_forces, seconds_up, seconds_down, seconds_rest; // since creation
 } solver_tree_report;
 solver_tree_report solver_tree_get_report(const solver_tree *tree);

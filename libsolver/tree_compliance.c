@@ -2,8 +2,8 @@
 // and its factor: the preconditioner of the conjugate gradients there, kept from step to step while it is good.
 //
 // The tree without springs is Y = (L D L^T)^-1 in the order of its domains, leaves first, so G Y G^T = Z^T D^-1 Z with
-// Z = L^-1 G^T: a pass up for each spring and direction, along the ways from its ends to the root and no farther. A free
-// root adds b^T I^-1 b with the wrench b that arrives there.
+// Z = L^-1 G^T: a pass up for each spring and direction, along the ways from its ends to the root and no farther. A
+// free root adds b^T I^-1 b with the wrench b that arrives there.
 #include "libsolver/tree_internal.h"
 
 #include <string.h>
@@ -37,7 +37,7 @@ void tree_compliance_destroy(tree_compliance *c) {
 static fem_status column(solver_tree *tree, int a, int b, double *z) {
     memset(z, 0, rows_of(tree) * sizeof *z);
     while (a >= 0 || b >= 0) { // the deeper of the two goes up
-        int i = b < 0 || (a >= 0 && tree->domains[a].level >= tree->domains[b].level) ? a : b;
+        int                i = b < 0 || (a >= 0 && tree->domains[a].level >= tree->domains[b].level) ? a : b;
         const tree_domain *domain = &tree->domains[i];
         double            *modal = tree->spring_modal + domain->offset, *wrench = tree->spring_b[i];
         const double      *E = tree->blocks[domain->block].E + domain->lane;

@@ -72,19 +72,21 @@ typedef struct tree_segment {
 
 // Sorted, one per instance.
 typedef struct tree_domain {
-    int        user; // index of the caller
-    int        class_index, parent, interface;
-    int        level;
-    int        block, lane;
-    int        r;
-    int        child_count;
-    const int *children; // sorted indices, in the caller's order
-    size_t     offset;
-    double     scale, stiffness, damping_mass, damping_stiffness;
-    double    *W;          // 3 rows of the parent's stride: of the interface to the parent
-    double    *load;       // 6 + r: set by solver_tree_set_load, or NULL
-    double    *resistance; // (r + 6)(r + 7)/2: set by solver_tree_set_resistance, or NULL
-    int        root;       // index of its tree_root, or -1
+    int                  user; // index of the caller
+    int                  class_index, parent, interface;
+    int                  level;
+    int                  block, lane;
+    int                  r;
+    int                  child_count;
+    const int           *children; // sorted indices, in the caller's order
+    size_t               offset;
+    double               scale, stiffness, damping_mass, damping_stiffness;
+    double              *W;          // 3 rows of the parent's stride: of the interface to the parent
+    double              *load;       // 6 + r: set by solver_tree_set_load, or NULL
+    double              *resistance; // (r + 6)(r + 7)/2: set by solver_tree_set_resistance, or NULL
+    struct tree_contact *contact;    // or NULL
+    double              *contact_S;  // likewise: of contact in this pass, or NULL
+    int                  root;       // index of its tree_root, or -1
 } tree_domain;
 
 typedef struct tree_root {
@@ -107,10 +109,10 @@ typedef struct tree_point {
 // Forces and accelerations of a spring are those of its end a, relative to b, in world axes.
 typedef struct tree_spring {
     solver_spring s;
-    double        force[3];                        // of the last pass, and of the next to begin with
-    double        acceleration[3];                 // that `ddq` and the roots' a, al of the last pass make
-    double        target[3], r[3], p[3], image[3]; // of conjugate gradients
-    double        kept[6], start[6];               // force and acceleration before the step, and before its part
+    double        force[3];                              // of the last pass, and of the next to begin with
+    double        acceleration[3];                       // that `ddq` and the roots' a, al of the last pass make
+    double        target[3], r[3], z[3], p[3], image[3]; // of conjugate gradients
+    double        kept[6], start[6];                     // force and acceleration before the step, and before its part
 } tree_spring;
 
 // One worker's space, for the largest class.
@@ -136,7 +138,7 @@ typedef struct tree_evaluation {
     double        time;
     // Where forces are the mean over the way of the step they are evaluated at q +- spread (q - q_from).
     const double *q_from;
-    double        spread; // 0: never
+    double        spread;  // 0: never
     bool          resists; // loads give way
 } tree_evaluation;
 
@@ -152,6 +154,15 @@ typedef struct tree_kernels {
     // one lane; false: likewise
     bool (*up_lane)(const solver_tree *tree, tree_block *block, int lane, tree_work *work);
 } tree_kernels;
+
+// Springs' answers to each other, factorised (tree_compliance.c).
+typedef struct tree_compliance {
+    bool    known;
+    double  c_stiffness, c_damping; // of the pass that it was made in
+    int     excess;                 // iterations beyond a few since then
+    double *L, *Z, *z;              // n x n; (dofs + 6 roots) x n; n
+    size_t  capacity, Z_capacity, z_capacity;
+} tree_compliance;
 
 // The state before a step that may have to be taken in smaller ones.
 typedef struct tree_kept {
@@ -195,6 +206,9 @@ struct solver_tree {
     double (*spring_b)[6];     // count: what a parent feels of the springs' forces, parent axes
     double (*spring_A)[6];     // count: accelerations of frames, own axes
 
+    tree_compliance compliance;
+    bool            touching; // some domain has contact
+
     tree_kernels kernels;
     int          worker_count;
     tree_work   *work;  // per worker
@@ -233,6 +247,12 @@ void tree_gather_loads(solver_tree *tree, const double *q);
 bool tree_needs_poses(const solver_tree *tree); // some load is given in world axes
 // Frames have the acceleration -g when they rest: what S makes of that is taken back.
 void tree_gather_resistance(solver_tree *tree);
+// Contact (tree_contact.c): at the start of a step, as a load of a pass, and after it: do all contacts push?
+typedef struct tree_contact tree_contact;
+void                        tree_contact_start(solver_tree *tree);
+void                        tree_gather_contact(solver_tree *tree);
+bool                        tree_contact_settle(solver_tree *tree);
+void                        tree_contact_destroy(tree_contact *contact);
 // Frames and velocities of the present state, when they are not known (tree_state.c).
 void tree_update_motion(solver_tree *tree);
 // What the parent of a domain feels, from I and b in the domain's axes: into the parent's, and made ready (tree_up.c).
@@ -245,6 +265,7 @@ fem_status tree_free_root(const solver_tree *tree, const tree_domain *domain, co
 // forces and becomes ddq; b holds minus the wrenches, own axes, and is work space; A gets the frames' accelerations.
 void tree_respond(const solver_tree *tree, double *modal, double (*b)[6], double (*A)[6]);
 // A of domain i, not a root: R^T (X A_parent + J ddq_parent)
+void tree_vector_up(const solver_tree *tree, int domain, double *modal, double (*b)[6]);
 void tree_vector_lift(const solver_tree *tree, int domain, double *modal, double (*b)[6]);
 // Rows of dd/dq of all springs at q = 0, whose frames the blocks hold: G is dofs x 3 springs, sorted order of the
 // domains; and their stiffness.
@@ -261,7 +282,13 @@ typedef struct tree_weights {
     double position, velocity;
 } tree_weights;
 double tree_spring_energy(const solver_tree *tree, const tree_spring *spring);
-void   tree_add_springs(solver_tree *tree, const tree_evaluation *at, const tree_weights *weights_old, double *ddq);
+// Unit force of a spring in direction k, on both ends, into spring_modal and spring_b.
+void       tree_spring_push(solver_tree *tree, const solver_spring *spring, int k, const double *q);
+fem_status tree_compliance_reserve(solver_tree *tree); // after a spring was added
+void       tree_compliance_make(solver_tree *tree, const tree_evaluation *at);
+bool       tree_compliance_is_for(const solver_tree *tree, const tree_evaluation *at);
+void       tree_compliance_destroy(tree_compliance *compliance);
+void       tree_add_springs(solver_tree *tree, const tree_evaluation *at, const tree_weights *weights_old, double *ddq);
 // Internal forces and stiffness for the kernels, into f and the beginning of E; parallel over all blocks
 // (tree_forces.c).
 void tree_forces(solver_tree *tree, const tree_evaluation *at);

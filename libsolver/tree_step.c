@@ -132,6 +132,7 @@ static fem_status pass(solver_tree *tree, const tree_evaluation *at, const tree_
     lap(&clock, &report->seconds_frames);
     tree_gather_loads(tree, at->q);
     if (at->resists) tree_gather_resistance(tree);
+    if (at->resists) tree_gather_contact(tree);
     lap(&clock, &report->seconds_rest);
     tree_forces(tree, at);
     lap(&clock, &report->seconds_forces);
@@ -249,7 +250,9 @@ static fem_status try_step(solver_tree *tree, const step_weights *w, bool *settl
                                      .resists = true,
                                      .q_from = tree->q,
                                      .spread = newmark ? 0 : 0.5 / sqrt(3) / o->theta};
-    tree_weights               old = start_trial(tree, w);
+    bool                       contact = tree->touching;
+    if (contact) tree_contact_start(tree);
+    tree_weights old = start_trial(tree, w);
     for (int k = 0; k < tree->block_count; k++) tree->blocks[k].mean = false, tree->blocks[k].calm = 0;
     for (int k = 0; k < o->passes || (more && !*settled && k < o->passes_most); k++) {
         memcpy(tree->q_before, tree->q_trial, (size_t)tree->dofs * sizeof *tree->q_before);
@@ -257,7 +260,8 @@ static fem_status try_step(solver_tree *tree, const step_weights *w, bool *settl
         FEM_TRY(pass(tree, &at, &old));
         update_trial(tree, w);
         old = (tree_weights){w->position, w->velocity};
-        if (more && k + 1 >= o->passes) *settled = tree_settled(tree);
+        bool pushing = !contact || tree_contact_settle(tree);
+        if (more && k + 1 >= o->passes) *settled = pushing && tree_settled(tree);
         tree->report.extra_passes += k >= o->passes;
     }
     if (!more) *settled = true;
