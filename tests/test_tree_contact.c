@@ -92,7 +92,8 @@ static void test_rest(void **unused) {
                k < 3 ? "plane" : "box", o.stiffness, step_size * step_size * o.stiffness * 1.5 / e.mass,
                carried(&b) / weight, most);
         assert_true(fabs(carried(&b) / weight - 1) < 1e-5);
-        assert_true(most < 1e-8);
+        // samples at the rim of a box are pushed sideways too: there friction lets the bar creep, slower than v_s
+        assert_true(most < (k < 3 ? 1e-8 : e.mass * o.slip_velocity * o.slip_velocity / 2));
         bar_destroy(&b);
     }
 }
