@@ -68,9 +68,10 @@ modes_inverse_options modes_inverse_default_options(void) {
     return (modes_inverse_options){.tolerance = 1e-8, .max_iterations = 500, .solves = 30};
 }
 
-// Both take as long with 35 right-hand sides at 71,000 dofs, 53 at 138,000, 75 at 267,000, 170 at 645,000.
+// Both take as long with 35 right-hand sides at 71,000 dofs, 53 at 138,000, 75 at 267,000, 170 at 645,000. Below 60,000
+// a factor takes a second at most, and is exact.
 modes_inverse_method modes_inverse_choose(int free_dofs, int solves) {
-    return solves < 15 + free_dofs / 4000.0 ? MODES_INVERSE_AMG : MODES_INVERSE_FACTOR;
+    return free_dofs > 60000 && solves < 15 + free_dofs / 4000.0 ? MODES_INVERSE_AMG : MODES_INVERSE_FACTOR;
 }
 
 static fem_status check_options(const modes_inverse_options *o) {

@@ -67,7 +67,7 @@ typedef enum modes_inverse_method {
     MODES_INVERSE_FACTOR,
     MODES_INVERSE_AMG
 } modes_inverse_method;
-// Multigrid where it is faster for so many right-hand sides of a compact body: with 30 of them above 60,000 free
+// Multigrid where it is faster for so many right-hand sides of a compact body: with 30 or fewer above 60,000 free
 // degrees of freedom, with more above more, since a factor has its price once (docs/krylov.md).
 modes_inverse_method modes_inverse_choose(int free_dofs, int solves);
 

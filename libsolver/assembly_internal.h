@@ -64,6 +64,8 @@ typedef struct assembly_seeds_of {
     int            domain;
 } assembly_seeds_of;
 solver_seeds assembly_seeds_for(assembly_seeds_of *of);
+// Damping by ratio, for a tree that is complete.
+fem_status assembly_damp(const solver_assembly *a, solver_tree *tree);
 
 // Which vertices each instance shares with its parent.
 fem_status assembly_find_seams(solver_assembly *a);

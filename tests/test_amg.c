@@ -458,6 +458,8 @@ static void test_automatic(void **state) {
     // factor, 30 modes of them do not
     assert_int_equal(modes_inverse_choose(60001, 30), MODES_INVERSE_AMG);
     assert_int_equal(modes_inverse_choose(60000, 30), MODES_INVERSE_FACTOR);
+    assert_int_equal(modes_inverse_choose(60000, 1), MODES_INVERSE_FACTOR);
+    assert_int_equal(modes_inverse_choose(300, 3), MODES_INVERSE_FACTOR);
     assert_int_equal(modes_inverse_choose(137877, 30), MODES_INVERSE_AMG);
     assert_int_equal(modes_inverse_choose(137877, 90), MODES_INVERSE_FACTOR);
     assert_int_equal(modes_inverse_choose(645264, 120), MODES_INVERSE_AMG);
