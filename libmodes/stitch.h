@@ -19,6 +19,13 @@ typedef struct modes_stitch {
 // Two vertices lie in the same place when their distance is below this part of the mesh's size.
 #define MODES_STITCH_GAP 1e-9
 
+// Would these be added to a body that has the first `known` of the list already? Without a factor, which
+// modes_stitched_create needs; the message counts from behind the known ones. The problem's K is that of rest.
+fem_status modes_stitches_check(const modes_problem *problem, int known, int count, const modes_stitch *stitches);
+// N/m, of the material at a vertex: the largest of the diagonal of K there. A stitch a thousand times as stiff holds as
+// if grown together.
+double modes_stitch_material(const modes_problem *problem, int vertex);
+
 // ---- a stitched body: stiffness, products, solves ---------------------------------------------------------------
 
 typedef struct modes_stitched modes_stitched;
