@@ -170,6 +170,6 @@ done:
 const app_command command_stitch = {"stitch",
                                     "Compare the modes of a stitched body in each form with those from scratch",
                                     "SCENE [OPTIONS]",
-                                    "limber stitch scenes/stitch_plant.json -o out/plant-stitch",
+                                    "limber stitch scenes/stitching/plant.json -o out/plant-stitch",
                                     run,
                                     NULL};

@@ -80,7 +80,9 @@ const char *modes_stitch_form_name(modes_stitch_form form); // "lowrank", "ritz"
 typedef struct modes_stitch_options {
     modes_stitch_form form;
     int               count; // modes wanted; 0 = as many as there were
-    int  since;     // the old modes are those of the body with the first so many stitches; those behind are new
+    int since;      // the old modes are those of the body with the first so many stitches; those behind are new
+    int refine;     // steps of inverse iteration behind that, each as many solves as modes: where domains became
+                    // stiffer, whose old modes are no use
     bool rigid_out; // leave out the rigid motions of parts that were free: the fault of P2 figure 7 (a)
 } modes_stitch_options;
 modes_stitch_options modes_stitch_default_options(void); // attachment
@@ -90,6 +92,7 @@ typedef struct modes_stitch_report {
     int    dropped;                                          // columns that depend on others
     double orthogonality;                                    // max |U^T M U - I|
     double seconds_enrich, seconds_project, seconds_combine; // E; the small problem; the modes
+    double seconds_refine;
 } modes_stitch_report;
 
 // `old` is mass-orthonormal, n x r, without rigid motions; its omega2 (read by `lowrank`) are those of the domains with

@@ -450,10 +450,15 @@ static fem_status make_change(reduced_motion *m, double time) {
     if (!changed) goto done;
     FEM_TRY(fem_grow((void **)&m->base.changes, &m->change_room, (size_t)m->base.change_count + 1,
                      sizeof *m->base.changes));
+    show_held(m);
+    double energy = scene_stitching_energy(m->stitching, m->u);
     FEM_TRY(scene_stitching_class(m->stitching, m->progress, &class, &springs, &change));
     change.time = time;
     FEM_TRY(take_class(m, class ? class : m->first, springs, &change.state));
     class = NULL;
+    // of the shape before: gaps that the new basis has closed were work of the springs
+    change.state.springs = energy;
+    change.state.unexplained = change.state.energy_after - change.state.energy_before - energy;
     FEM_TRY(note_change(m, &change));
     m->base.changes[m->base.change_count++] = change;
     change = (scene_change){0};

@@ -267,11 +267,28 @@ done:
     return status;
 }
 
+// Old modes move one domain each, whose factor is that of their frequencies.
+static fem_status scale_frequencies(const scene_stitching *t, modes_basis *old) {
+    old->omega2 = fem_copy(t->linear.omega2, (size_t)t->linear.r, sizeof *old->omega2);
+    if (!old->omega2) return fem_fail(FEM_NO_MEMORY, "no memory for %d frequencies", t->linear.r);
+    for (int j = 0; j < old->r && is_scaled(t); j++) {
+        const double *u = old->U + (size_t)j * (size_t)old->n;
+        int           most = 0;
+        for (int i = 0; i < old->n; i++)
+            if (fabs(u[i]) > fabs(u[most])) most = i;
+        int domain = modes_stitched_domain_of(t->stitched, most / 3);
+        if (domain >= 0) old->omega2[j] *= modes_stitched_factor(t->stitched, domain);
+    }
+    return FEM_OK;
+}
+
 fem_status scene_stitching_linear(scene_stitching *t, scene_stitch_form form, modes_basis *linear, double *seconds) {
     fem_status           status = FEM_OK;
     scratch              c = {0};
     modes_stitch_options options = modes_stitch_default_options();
+    modes_basis          old = t->linear; // borrowed but for its frequencies
     double               begun = fem_cpu_seconds();
+    old.omega2 = NULL;
     if (form == SCENE_STITCH_SCRATCH) {
         FEM_TRY(scratch_modes(t, &c, linear, seconds));
         goto done;
@@ -282,10 +299,13 @@ fem_status scene_stitching_linear(scene_stitching *t, scene_stitch_form form, mo
         FEM_TRY(modes_stitched_rayleigh(t->stitched, linear));
     } else {
         options.form = (modes_stitch_form)form;
-        FEM_TRY(modes_stitched_modes(t->stitched, &t->linear, &options, linear, NULL));
+        options.refine = form == SCENE_STITCH_ATTACHMENT && is_scaled(t); // modes of stiffer domains are no use
+        FEM_TRY(scale_frequencies(t, &old));
+        FEM_TRY(modes_stitched_modes(t->stitched, &old, &options, linear, NULL));
     }
     *seconds = fem_cpu_seconds() - begun;
 done:
+    fem_free(old.omega2);
     scratch_destroy(&c);
     return status;
 }
@@ -504,6 +524,20 @@ static fem_status spring_change(const scene_stitching *t, const modes_basis *bas
     if (rows > 0) dense_gemm(true, false, r, r, rows, -1, T, T, 1, *change);
     fem_free(T);
     return FEM_OK;
+}
+
+static double energy_of(int count, const modes_stitch *list, const double *u) {
+    double energy = 0;
+    for (int i = 0; i < count; i++) {
+        double gap = vec3_distance(u + 3 * (size_t)list[i].a, u + 3 * (size_t)list[i].b);
+        energy += list[i].stiffness * gap * gap / 2;
+    }
+    return energy;
+}
+
+double scene_stitching_energy(const scene_stitching *t, const double *u) {
+    return energy_of(modes_stitched_count(t->stitched), modes_stitched_list(t->stitched), u) -
+           energy_of(t->before_count, t->before, u);
 }
 
 static fem_status judge(scene_stitching *t, const modes_basis *linear, scene_change *change) {

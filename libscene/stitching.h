@@ -28,6 +28,10 @@ const modes_problem *scene_stitching_problem(const scene_stitching *stitching); 
 fem_status           scene_stitching_quality(scene_stitching *stitching, const modes_basis *linear,
                                              modes_stitch_quality *quality);
 
+// J: what the springs of the body as it is now hold in a displacement (3 per vertex), less what those of the class that
+// was made last do.
+double scene_stitching_energy(const scene_stitching *stitching, const double *u);
+
 // A class for the body as it is now; NULL: it is as it was at first, and so is its class. *springs (r x r, allocated)
 // is the stiffness of its springs less that of the springs that it had when this was called before, in the new basis.
 fem_status scene_stitching_class(scene_stitching *stitching, const fem_progress *progress, scene_class **class,
