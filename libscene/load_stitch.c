@@ -199,7 +199,7 @@ fem_status scene_read_stitch(scene_reader *reader, const cJSON *node, const raw_
     const scene_part *part = &s->parts[s->object];
     const char       *name = raw->stitch ? raw->stitch : raw->unstitch ? raw->unstitch : raw->cut;
     const char       *key = raw->stitch ? "stitch" : raw->unstitch ? "unstitch" : raw->cut ? "cut" : "stiffness";
-    if (s->method != SCENE_REDUCED || s->tree.domains.count > 0 || part->fixed.count == 0)
+    if (s->method != SCENE_REDUCED || s->tree.domains.count > 0 || s->forest.count > 0 || part->fixed.count == 0)
         return reader_fail(reader, node,
                            "only reduced bodies in one part with \"fixed\" vertices are stitched, expected \"solver\": "
                            "{\"method\": \"reduced\"}");

@@ -38,7 +38,7 @@ void scene_change_destroy(scene_change *change) {
 
 static bool is_change(const scene *s, const scene_action *a) {
     return a->kind == SCENE_STITCH || a->kind == SCENE_UNSTITCH || a->kind == SCENE_CUT ||
-           (a->kind == SCENE_STIFFNESS && s->tree.domains.count == 0);
+           (a->kind == SCENE_STIFFNESS && s->tree.domains.count == 0 && s->forest.count == 0);
 }
 
 bool scene_has_stitching(const scene *s) {
@@ -455,6 +455,17 @@ done:
     return status;
 }
 
+// K -= the stiffness of the forces at rest: what they lack of it.
+static fem_status correct_linear(const cubature_forces *forces, int r, double *K) {
+    size_t  square = (size_t)r * (size_t)r;
+    double *K0 = fem_calloc(square + (size_t)r + forces->work, sizeof *K0), *q = K0 ? K0 + square : NULL;
+    if (!K0) return fem_fail(FEM_NO_MEMORY, "no memory for %d modes", r);
+    forces->evaluate(forces->model, q, NULL, NULL, K0, q + r);
+    dense_axpy((int)square, -1, K0, K);
+    fem_free(K0);
+    return FEM_OK;
+}
+
 // The old forces for the new basis: polynomials in the old coordinates, cubature with its elements and weights.
 static fem_status reuse_forces(scene_stitching *t, const fem_body *body, scene_class *class, const double *L,
                                scene_change *change) {
@@ -470,7 +481,9 @@ static fem_status reuse_forces(scene_stitching *t, const fem_body *body, scene_c
         FEM_TRY(cubature_rule_create(&class->rule, body, class->basis.r, class->basis.U, rule->count, rule->elements,
                                      false, rule->weights));
         cubature_forces inner = cubature_rule_forces(&class->rule);
-        FEM_TRY(cubature_stitched_create(&class->springs, &inner, class->basis.r, NULL, L));
+        FEM_TRY(project(t, &class->basis, &K));
+        FEM_TRY(correct_linear(&inner, class->basis.r, K)); // weights were not made for this basis
+        FEM_TRY(cubature_stitched_create(&class->springs, &inner, class->basis.r, NULL, K));
     } else {
         goto done;
     }
