@@ -26,12 +26,16 @@ static void note(cache_context *c, const char *what, bool kept) {
     pthread_mutex_unlock(&c->lock);
 }
 
+// Domains have the name of their part, instances that of their class, which is a part.
+static const char *cache_name(const cache_context *c, const solver_class *class) {
+    return c->s->forest.count > 0 ? class->name : c->s->parts[c->s->object].name;
+}
+
 static bool load_class(void *context, fem_hash key, solver_class *class) {
     cache_context *c = context;
-    const char    *part = c->s->parts[c->s->object].name;
     char          *path = NULL;
     scene_stored   stored = {.basis = &class->basis, .polynomial = &class->polynomial};
-    fem_status     status = scene_cache_path(&path, c->s->cache, part, key);
+    fem_status     status = scene_cache_path(&path, c->s->cache, cache_name(c, class), key);
     if (status == FEM_OK)
         status = scene_class_read(&stored, &class->mesh, class->kind == SOLVER_FORCES_POLYNOMIAL, NULL, key, path);
     if (status == FEM_BAD_INPUT) note(c, "it is computed again", true);
@@ -50,7 +54,7 @@ static void save_class(void *context, fem_hash key, const solver_class *class) {
     modes_basis         basis = class->basis;
     cubature_polynomial polynomial = class->polynomial;
     scene_stored        stored = {.basis = &basis, .polynomial = &polynomial};
-    fem_status          status = scene_cache_path(&path, c->s->cache, c->s->parts[c->s->object].name, key);
+    fem_status          status = scene_cache_path(&path, c->s->cache, cache_name(c, class), key);
     if (status == FEM_OK) status = scene_class_write(&stored, key, path);
     if (status != FEM_OK) note(c, "the class is not kept", false);
     fem_free(path);
@@ -66,6 +70,15 @@ fem_status scene_assemble(solver_assembly **assembly, const scene *s, const fem_
                                &s->tree.assembly, s->cache ? &store : NULL, progress);
     if (kept) *kept = context.kept;
     if (status != FEM_OK && status != FEM_STOPPED) fem_fail_prefix(status, "%s: part \"%s\": ", s->path, part->name);
+    return status;
+}
+
+fem_status scene_precompute_forest(const scene *s, solver_forest *forest, const fem_progress *progress, char **notes,
+                                   bool *kept) {
+    cache_context      context = {.s = s, .notes = notes, .kept = true, .lock = PTHREAD_MUTEX_INITIALIZER};
+    solver_class_store store = {.load = load_class, .save = save_class, .context = &context};
+    fem_status         status = solver_forest_precompute(forest, s->cache ? &store : NULL, progress);
+    if (kept) *kept = context.kept;
     return status;
 }
 
@@ -168,48 +181,10 @@ static void report(const scene_motion *motion, scene_result *result) {
 
 // ---- what happens at a time ----------------------------------------------------------------------------------------
 
-// The pose of the root, as differences over a step tell it: a jump of the velocity at a keyframe becomes the
-// acceleration of one step, and the body feels all of it.
-static void pose_at(const tree_motion *m, double time, double p[3], double Q[9]) {
-    scene_keyframe at = scene_move_at(m->drive, time);
-    double         arm[3], turned[3];
-    mat3_exp(Q, at.rotation);
-    vec3_sub(arm, m->assembly->origin[0], m->drive->centre);
-    mat3_mul_vec(turned, Q, arm);
-    for (int i = 0; i < 3; i++) p[i] = m->drive->centre[i] + turned[i] + at.translation[i];
-}
-
-// w h = log(Q(t - h/2)^T Q(t + h/2)), small: half of the skew part is exact to third order
-static void spin_at(const tree_motion *m, double time, double h, double w[3]) {
-    double p[3], before[9], after[9], D[9];
-    pose_at(m, time - h / 2, p, before);
-    pose_at(m, time + h / 2, p, after);
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++) {
-            D[3 * i + j] = 0;
-            for (int k = 0; k < 3; k++) D[3 * i + j] += before[3 * k + i] * after[3 * k + j];
-        }
-    double axis[3] = {(D[7] - D[5]) / 2, (D[2] - D[6]) / 2, (D[3] - D[1]) / 2}, sine = vec3_norm(axis);
-    double cosine = (D[0] + D[4] + D[8] - 1) / 2, angle = atan2(sine, cosine), factor = sine > 1e-9 ? angle / sine : 1;
-    for (int i = 0; i < 3; i++) w[i] = factor * axis[i] / h;
-}
-
 static void drive_root(void *context, double time, solver_frame_motion *motion) {
-    const tree_motion *m = context;
-    double h = m->s->tree.options.time_step, before[3], after[3], far_before[3], far_after[3], Q[9], w[2][3];
-    pose_at(m, time, motion->p, motion->Q);
-    pose_at(m, time - h / 2, before, Q);
-    pose_at(m, time + h / 2, after, Q);
-    pose_at(m, time - h, far_before, Q);
-    pose_at(m, time + h, far_after, Q);
-    spin_at(m, time, h, motion->w);
-    spin_at(m, time - h / 2, h, w[0]);
-    spin_at(m, time + h / 2, h, w[1]);
-    for (int i = 0; i < 3; i++) {
-        motion->v[i] = (after[i] - before[i]) / h;
-        motion->a[i] = (far_after[i] - 2 * motion->p[i] + far_before[i]) / (h * h);
-        motion->al[i] = (w[1][i] - w[0][i]) / h;
-    }
+    static const double unturned[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    const tree_motion  *m = context;
+    scene_drive_at(m->drive, m->assembly->origin[0], unturned, m->s->tree.options.time_step, time, motion);
 }
 
 static fem_status apply_loads(tree_motion *m, double time) {
