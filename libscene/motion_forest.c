@@ -58,6 +58,7 @@ typedef struct forest_motion {
     double              *total;    // 3 per loaded vertex
     bool                *done;     // per action: this change of stiffness has been made
     solver_contact     **contacts; // per instance, or NULL
+    scene_wind          *wind;     // or NULL
     double              *work, *load;
     double              *u, *v, *space;
     solver_frame_motion *shown; // per instance
@@ -68,6 +69,7 @@ typedef struct forest_motion {
 static void destroy(scene_motion *motion) {
     forest_motion *m = (forest_motion *)motion;
     for (int i = 0; m->contacts && i < m->forest->count; i++) solver_contact_destroy(m->contacts[i]);
+    scene_wind_destroy(m->wind);
     solver_tree_destroy(m->tree);
     solver_forest_destroy(m->forest);
     fem_free(m->drives), fem_free(m->point), fem_free(m->loaded), fem_free(m->loads), fem_free(m->total);
@@ -204,6 +206,7 @@ static fem_status step(scene_motion *motion, double time) {
     FEM_TRY(change_stiffness(m, time - h));
     FEM_TRY(apply_loads(m, time - h / 2));
     FEM_TRY(apply_contact(m, time - h, time));
+    if (m->wind) FEM_TRY(scene_wind_apply(m->wind, m->tree, m->contacts != NULL));
     FEM_TRY(solver_tree_step(m->tree));
     motion->time = time;
     m->steps++;
@@ -398,6 +401,24 @@ done:
     return status;
 }
 
+// Every instance of a part feels the wind at the same places of its surface.
+static fem_status make_wind(forest_motion *m) {
+    fem_status           status = FEM_OK;
+    const solver_forest *f = m->forest;
+    scene_sail          *sails = NULL;
+    if (!m->s->windy) return FEM_OK;
+    sails = fem_calloc((size_t)f->part_count, sizeof *sails);
+    if (!sails) return fem_fail(FEM_NO_MEMORY, "no memory for wind on %d parts", f->part_count);
+    for (int k = 0; k < f->part_count; k++) {
+        const solver_class *c = f->classes[k];
+        if (c) sails[k] = (scene_sail){.mesh = &c->mesh, .basis = &c->basis, .drag = m->s->parts[k].drag};
+    }
+    FEM_TRY(scene_wind_create(&m->wind, m->s, f->part_count, sails, f->count, f->instances));
+done:
+    fem_free(sails);
+    return status;
+}
+
 // Free bodies start with their motion, which is that of their centre, where their frame is; driven roots follow.
 static fem_status place_roots(forest_motion *m) {
     fem_status status = FEM_OK;
@@ -461,6 +482,7 @@ fem_status scene_motion_forest(scene_motion **motion, const scene *s, const fem_
     solver_tree_set_gravity(m->tree, s->gravity);
     FEM_TRY(make_loads(m));
     FEM_TRY(make_contact(m, notes));
+    FEM_TRY(make_wind(m));
     FEM_TRY(change_stiffness(m, 0));
     *motion = &m->base;
     m = NULL;

@@ -288,7 +288,7 @@ static fem_status tune_leaf(plant *p, int *elements) {
     double               *zero = NULL;
     fem_body_options      options = fem_body_default_options();
     modes_lanczos_options lanczos = modes_lanczos_default_options();
-    FEM_TRY(fem_generate_leaf(&mesh, FEM_H8, &leaf));
+    FEM_TRY(fem_generate_leaf(&mesh, p->o->hex ? FEM_H8 : FEM_T4, &leaf));
     for (int i = 0; i < mesh.material_count; i++)
         mesh.materials[i] = (fem_material){.kind = FEM_STVK, .density = leaf_density(p), .young = 1e6, .poisson = 0.3};
     size_t n = 3 * (size_t)mesh.vertex_count;
@@ -324,7 +324,7 @@ static void put_numbers(scene_text *t, int count, const double *numbers) {
     scene_text_print(t, "[");
     for (int i = 0; i < count; i++) {
         if (i > 0) scene_text_print(t, ", ");
-        scene_text_number(t, numbers[i], 6);
+        scene_text_number(t, fabs(numbers[i]) < 1e-12 ? 0 : numbers[i], 6);
     }
     scene_text_print(t, "]");
 }
@@ -368,7 +368,7 @@ static void put_leaf_part(scene_text *t, const plant *p) {
     fem_leaf    leaf = leaf_of(p);
     const char *names[] = {"length", "width", "thickness", "petiole_length", "petiole_width"};
     double      values[] = {leaf.length, leaf.width, leaf.thickness, leaf.petiole_length, leaf.petiole_width};
-    scene_text_print(t, "    \"leaf\": {\n      \"mesh\": {\"leaf\": {");
+    scene_text_print(t, "    \"leaf\": {\n      \"mesh\": {\"leaf\": {\"element\": \"%s\", ", p->o->hex ? "hex" : "tet");
     for (int i = 0; i < 5; i++) {
         scene_text_print(t, "\"%s\": ", names[i]);
         scene_text_number(t, values[i], 6);
@@ -432,6 +432,7 @@ static void place_branches(plant *p) {
 // Share of a branch's length that is nearest to a point of the skeleton, and how far that is.
 static double nearest_share(const scene_branch *b, const double x[3], double away[3]) {
     double total = scene_branch_length(b), passed = 0, least = INFINITY, share = 0;
+    away[0] = away[1] = away[2] = 0;
     for (int k = 0; k + 1 < b->point_count; k++) {
         const double *a = b->points + 3 * (size_t)k;
         double        along[3], d[3], rest[3], step = vec3_distance(a, a + 3);
