@@ -22,6 +22,7 @@ static int print_report(const settings *s, const scene_plant_report *r) {
         app_json_text(&json, "scene", s->output);
         app_json_integer(&json, "branches", r->branches);
         app_json_integer(&json, "leaves", r->leaves);
+        app_json_integer(&json, "stubs", r->stubs);
         app_json_integer(&json, "classes", r->classes);
         app_json_integer(&json, "elements", r->elements);
         app_json_number(&json, "height", r->height);
@@ -31,6 +32,9 @@ static int print_report(const settings *s, const scene_plant_report *r) {
     printf("%d branch%s of %d class%s, %d leaves, %d elements, %.3g m high; branches within %.2g m of the skeleton\n",
            r->branches, r->branches == 1 ? "" : "es", r->classes, r->classes == 1 ? "" : "es", r->leaves, r->elements,
            r->height, r->worst);
+    if (r->stubs > 0)
+        printf("%d stub%s left out; what stood there stands on the branch below\n", r->stubs,
+               r->stubs == 1 ? " was" : "s were");
     printf("scene: %s\n", s->output);
     return APP_DONE;
 }
@@ -52,7 +56,7 @@ static int run(int argc, char **argv) {
         {"--leaf-modes", NULL, APP_INT, &s.plant.leaf_modes, 1, 100, "N", "of a leaf (8)"},
         {"--element", NULL, APP_TEXT, &s.element, 0, 0, "tet|hex", "what branches are made of (tet)"},
         {"--rings", NULL, APP_INT, &s.plant.rings, 1, 20, "N", "cells of a branch from axis to surface (2)"},
-        {"--segments", NULL, APP_INT, &s.plant.segments, 2, 1000, "N", "cells along a branch (24)"},
+        {"--segments", NULL, APP_INT, &s.plant.segments, 2, 1000, "N", "cells along a branch (48)"},
         {"--leaf-thickness", NULL, APP_NUMBER, &s.plant.leaf_thickness, 1e-6, 1, "M", "m; for its mass (0.0003)"},
         {"--leaf-frequency", NULL, APP_NUMBER, &s.plant.leaf_frequency, 1e-3, 1e4, "HZ", "lowest of a leaf (3)"},
         {"--leaf-scale", NULL, APP_NUMBER, &s.plant.leaf_scale, 1e-3, 1e3, "F", "factor on the size of leaves (1)"},

@@ -18,6 +18,7 @@
 
 enum { SHAPE = 9, FEATURES = 3 * SHAPE, ROUNDS = 20 };    // points of a shape
 static const double THINNEST = 0.12;                      // least radius of a branch over that at its base
+static const double TIP = 0.98;                           // share of a branch on which something can stand
 static const double LEAF_MODEL = 60;                      // length of a leaf over the thickness of its model
 static const double PETIOLE = 0.15, PETIOLE_WIDTH = 0.06; // of the length of a leaf
 
@@ -47,7 +48,7 @@ scene_plant_options scene_plant_default_options(void) {
                                  .branch_modes = 20,
                                  .leaf_modes = 8,
                                  .rings = 2,
-                                 .segments = 24,
+                                 .segments = 48,
                                  .leaf_thickness = 0.0003,
                                  .leaf_frequency = 3,
                                  .leaf_scale = 1,
@@ -368,7 +369,8 @@ static void put_leaf_part(scene_text *t, const plant *p) {
     fem_leaf    leaf = leaf_of(p);
     const char *names[] = {"length", "width", "thickness", "petiole_length", "petiole_width"};
     double      values[] = {leaf.length, leaf.width, leaf.thickness, leaf.petiole_length, leaf.petiole_width};
-    scene_text_print(t, "    \"leaf\": {\n      \"mesh\": {\"leaf\": {\"element\": \"%s\", ", p->o->hex ? "hex" : "tet");
+    scene_text_print(t, "    \"leaf\": {\n      \"mesh\": {\"leaf\": {\"element\": \"%s\", ",
+                     p->o->hex ? "hex" : "tet");
     for (int i = 0; i < 5; i++) {
         scene_text_print(t, "\"%s\": ", names[i]);
         scene_text_number(t, values[i], 6);
@@ -424,7 +426,7 @@ static void place_branches(plant *p) {
         const scene_branch *b = &p->s->branches[i];
         double              local[3], radius;
         if (b->parent < 0) continue;
-        class_point(class_of(p, b->parent), b->t, local, &radius);
+        class_point(class_of(p, b->parent), fmin(b->t, TIP), local, &radius);
         world_point(&p->shapes[b->parent], local, p->shapes[i].base);
     }
 }
@@ -457,11 +459,14 @@ static void put_leaves(scene_text *t, const plant *p, int branch, int depth) {
     const branch_shape *shape = &p->shapes[branch], *class = class_of(p, branch);
     bool                some = false;
     indent(t, depth);
-    scene_text_print(t, "{\"part\": \"leaf\", \"places\": [\n");
+    scene_text_print(t, "{\"part\": \"leaf\", \"reach\": ");
+    scene_text_number(t, class->length + p->leaf_length * class->length / shape->length,
+                      3); // near it is by construction
+    scene_text_print(t, ", \"places\": [\n");
     for (int k = p->first_leaf[branch]; k >= 0; k = p->next_leaf[k]) {
         const scene_leaf *leaf = &p->s->leaves[k];
         double            away[3], offset[3], local[3], radius, axes[9], R[9], row[7];
-        double            share = nearest_share(&p->s->branches[branch], leaf->p, away), up[3];
+        double            share = fmin(nearest_share(&p->s->branches[branch], leaf->p, away), TIP), up[3];
         class_point(class, share, local, &radius);
         upright(away, up);
         to_axes(shape->axes, up, offset);
@@ -499,7 +504,7 @@ static void put_branch(scene_text *t, const plant *p, int branch, int depth) {
     } else {
         const branch_shape *parent = &p->shapes[b->parent], *above = class_of(p, b->parent);
         double              R[9], radius;
-        class_point(above, b->t, place, &radius);
+        class_point(above, fmin(b->t, TIP), place, &radius);
         for (int i = 0; i < 3; i++) place[i] *= above->length;
         for (int c = 0; c < 3; c++) {
             double v[3] = {shape->axes[c], shape->axes[3 + c], shape->axes[6 + c]}, own[3];
@@ -512,6 +517,11 @@ static void put_branch(scene_text *t, const plant *p, int branch, int depth) {
     scene_text_print(t, "\"translation\": "), put_numbers(t, 3, place);
     scene_text_print(t, ", \"rotation\": "), put_numbers(t, 3, turn);
     scene_text_print(t, ", \"scale\": "), scene_text_number(t, scale, 6);
+    if (b->parent >= 0) { // its root is around a place on the parent's centreline
+        const branch_shape *parent = &p->shapes[b->parent], *above = class_of(p, b->parent);
+        scene_text_print(t, ", \"reach\": ");
+        scene_text_number(t, above->length * (1 + shape->length / parent->length), 3);
+    }
     if (p->first_child[branch] >= 0 || p->first_leaf[branch] >= 0) {
         bool some = false;
         scene_text_print(t, ", \"children\": [\n");
@@ -571,6 +581,64 @@ static void put_scene(scene_text *t, const plant *p) {
                         "\"stiffness\": 0.006}},\n");
     scene_text_print(t, "  \"output\": {\"frames\": %d, \"rate\": 30, \"formats\": [\"glb\"]}\n}\n",
                      (int)(30 * o->seconds) + 1);
+}
+
+// ---- mending ------------------------------------------------------------------------------------------------
+
+// Generators leave stubs that carry nothing and tips as thin as a hair, which no wood is: a branch is at least a five
+// thousandth of the plant's height thick, and what is shorter than ten times that is left out. What a stub carries
+// stands on its parent instead, where the stub did.
+static const double LEAST_RADIUS = 1.0 / 5000, LEAST_LENGTH = 10;
+
+static double extent(const scene_skeleton *s) {
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    for (int i = 0; i < s->branch_count; i++)
+        for (int k = 0; k < 3 * s->branches[i].point_count; k++) {
+            low[k % 3] = fmin(low[k % 3], s->branches[i].points[k]);
+            high[k % 3] = fmax(high[k % 3], s->branches[i].points[k]);
+        }
+    return fmax(high[0] - low[0], fmax(high[1] - low[1], high[2] - low[2]));
+}
+
+static fem_status mend(const scene_skeleton *s, scene_skeleton *out) {
+    fem_status status = FEM_OK;
+    double     least = LEAST_RADIUS * extent(s);
+    int       *number = fem_alloc((size_t)s->branch_count, sizeof *number);
+    double    *moved = fem_alloc((size_t)s->branch_count, sizeof *moved); // of a stub: its place on its parent
+    out->branches = fem_calloc((size_t)s->branch_count, sizeof *out->branches);
+    out->leaves = fem_alloc((size_t)s->leaf_count, sizeof *out->leaves);
+    if (!number || !moved || !out->branches || !out->leaves) {
+        status = fem_fail(FEM_NO_MEMORY, "plant: no memory for %d branches", s->branch_count);
+        goto done;
+    }
+    for (int i = 0; i < s->branch_count; i++) {
+        const scene_branch *from = &s->branches[i];
+        bool                stub = from->parent >= 0 && scene_branch_length(from) < LEAST_LENGTH * least;
+        bool                hung = from->parent >= 0 && moved[from->parent] >= 0; // its parent is a stub
+        double              t = hung ? moved[from->parent] : from->t;
+        moved[i] = stub ? t : -1;
+        number[i] = stub ? number[from->parent] : out->branch_count;
+        if (stub) continue;
+        scene_branch *to = &out->branches[out->branch_count++];
+        *to = *from;
+        to->parent = from->parent >= 0 ? number[from->parent] : -1;
+        to->t = t;
+        to->points = fem_copy(from->points, 3 * (size_t)from->point_count, sizeof *to->points);
+        to->radii = fem_copy(from->radii, (size_t)from->point_count, sizeof *to->radii);
+        if (!to->points || !to->radii) {
+            status = fem_fail(FEM_NO_MEMORY, "plant: no memory for %d points", from->point_count);
+            goto done;
+        }
+        for (int k = 0; k < to->point_count; k++) to->radii[k] = fmax(to->radii[k], least);
+    }
+    for (int i = 0; i < s->leaf_count; i++) {
+        out->leaves[i] = s->leaves[i];
+        out->leaves[i].branch = number[s->leaves[i].branch];
+    }
+    out->leaf_count = s->leaf_count;
+done:
+    fem_free(number), fem_free(moved);
+    return status;
 }
 
 // ---- the whole
@@ -636,11 +704,12 @@ static double worst_place(const plant *p) {
 
 fem_status scene_plant_write(const scene_skeleton *skeleton, const scene_plant_options *options, const char *path,
                              scene_plant_report *report) {
-    fem_status status = FEM_OK;
-    plant      p = {.s = skeleton, .o = options};
-    scene_text text = {0};
-    char      *written = NULL;
-    fem_file  *file = NULL;
+    fem_status     status = FEM_OK;
+    scene_skeleton mended = {0};
+    plant          p = {.s = &mended, .o = options};
+    scene_text     text = {0};
+    char          *written = NULL;
+    fem_file      *file = NULL;
     FEM_TRY(check_options(options));
     FEM_TRY(scene_skeleton_check(skeleton));
     for (int i = 0; i < skeleton->branch_count; i++)
@@ -649,11 +718,14 @@ fem_status scene_plant_write(const scene_skeleton *skeleton, const scene_plant_o
                               depth_of(skeleton, i), (JSON_DEPTH - 10) / 2);
             goto done;
         }
+    FEM_TRY(mend(skeleton, &mended));
+    int stubs = skeleton->branch_count - mended.branch_count;
+    skeleton = &mended;
     FEM_TRY(link_parts(&p));
     measure(&p);
     for (int i = 0; i < skeleton->branch_count; i++) find_shape(&skeleton->branches[i], &p.shapes[i]);
     FEM_TRY(find_classes(&p));
-    scene_plant_report r = {.branches = skeleton->branch_count, .leaves = skeleton->leaf_count};
+    scene_plant_report r = {.branches = skeleton->branch_count, .leaves = skeleton->leaf_count, .stubs = stubs};
     for (int c = 0; c < p.class_count; c++) {
         int elements = 0;
         FEM_TRY(fit_class(&p, c, &elements));
@@ -676,6 +748,7 @@ fem_status scene_plant_write(const scene_skeleton *skeleton, const scene_plant_o
     if (report) *report = r;
 done:
     fem_free(written);
+    scene_skeleton_destroy(&mended);
     fem_free(p.shapes), fem_free(p.medoid), fem_free(p.first_leaf), fem_free(p.next_leaf);
     fem_free(p.first_child), fem_free(p.next_child);
     return status;

@@ -76,6 +76,7 @@ typedef struct scene_plant_options {
 scene_plant_options scene_plant_default_options(void);
 typedef struct scene_plant_report {
     int    branches, leaves, classes, elements; // elements: of all instances
+    int    stubs;         // branches too short to be one; what they carried stands on their parents
     double height, worst; // m; worst: how far a point of a branch is from where the skeleton had it
 } scene_plant_report;
 fem_status scene_plant_write(const scene_skeleton *skeleton, const scene_plant_options *options, const char *path,
