@@ -401,17 +401,20 @@ done:
     return status;
 }
 
-// Every instance of a part feels the wind at the same places of its surface.
+// Each instance feels the wind on all of its part's surface.
 static fem_status make_wind(forest_motion *m) {
-    fem_status           status = FEM_OK;
-    const solver_forest *f = m->forest;
-    scene_sail          *sails = NULL;
+    static const modes_basis none = {0};
+    fem_status               status = FEM_OK;
+    const solver_forest     *f = m->forest;
     if (!m->s->windy) return FEM_OK;
-    sails = fem_calloc((size_t)f->part_count, sizeof *sails);
+    scene_sail *sails = fem_calloc((size_t)f->part_count, sizeof *sails);
     if (!sails) return fem_fail(FEM_NO_MEMORY, "no memory for wind on %d parts", f->part_count);
     for (int k = 0; k < f->part_count; k++) {
-        const solver_class *c = f->classes[k];
-        if (c) sails[k] = (scene_sail){.mesh = &c->mesh, .basis = &c->basis, .drag = m->s->parts[k].drag};
+        sails[k] = (scene_sail){.basis = &none};
+        if (!f->classes[k]) continue;
+        sails[k].mesh = &f->classes[k]->mesh;
+        sails[k].basis = &f->classes[k]->basis;
+        sails[k].drag = m->s->parts[k].drag;
     }
     FEM_TRY(scene_wind_create(&m->wind, m->s, f->part_count, sails, f->count, f->instances));
 done:

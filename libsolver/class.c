@@ -183,6 +183,7 @@ static fem_status make_basis(solver_class *c, const modes_problem *problem, cons
     recipe.krylov.interface_count = count;
     recipe.krylov.interfaces = wrenches;
     recipe.krylov.interface_seeds = count > 0 && linear > 1 ? linear - (linear < 12 ? linear / 2 : 6) : 0;
+    recipe.krylov.norm = MODES_NORM_ENERGY; // what hangs on a domain moves with its interfaces, small as these may be
     FEM_TRY(build_basis(c, problem, body, &recipe, progress));
 done:
     fem_free(wrenches), fem_free(spread);
