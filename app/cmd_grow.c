@@ -58,7 +58,7 @@ static int run(int argc, char **argv) {
         {"--rings", NULL, APP_INT, &s.plant.rings, 1, 20, "N", "cells of a branch from axis to surface (2)"},
         {"--segments", NULL, APP_INT, &s.plant.segments, 2, 1000, "N", "cells along a branch (48)"},
         {"--leaf-thickness", NULL, APP_NUMBER, &s.plant.leaf_thickness, 1e-6, 1, "M", "m; for its mass (0.0003)"},
-        {"--leaf-frequency", NULL, APP_NUMBER, &s.plant.leaf_frequency, 1e-3, 1e4, "HZ", "lowest of a leaf (3)"},
+        {"--leaf-frequency", NULL, APP_NUMBER, &s.plant.leaf_frequency, 1e-3, 1e4, "HZ", "lowest of a leaf (5)"},
         {"--leaf-scale", NULL, APP_NUMBER, &s.plant.leaf_scale, 1e-3, 1e3, "F", "factor on the size of leaves (1)"},
         {"--wood", NULL, APP_TEXT, &s.wood, 0, 0, "SPECIES", "of a skeleton: oak, maple, birch, pine, flower (oak)"},
         {"--unit", NULL, APP_NUMBER, &s.unit, 1e-9, 1e9, "M", "of a skeleton: metres per unit of the file (1)"},

@@ -50,7 +50,7 @@ scene_plant_options scene_plant_default_options(void) {
                                  .rings = 2,
                                  .segments = 48,
                                  .leaf_thickness = 0.0003,
-                                 .leaf_frequency = 3,
+                                 .leaf_frequency = 5,
                                  .leaf_scale = 1,
                                  .wind = 6,
                                  .seed = 1,
@@ -379,7 +379,7 @@ static void put_leaf_part(scene_text *t, const plant *p) {
     scene_text_print(
         t,
         "\"cells\": %d}},\n      \"material\": \"leaf\", \"fixed\": \"root\", \"modes\": {\"count\": %d},\n"
-        "      \"drag\": {\"normal\": 1.2, \"samples\": 8}\n    }",
+        "      \"forces\": {\"type\": \"linear\"}, \"drag\": {\"normal\": 1.2, \"samples\": 8}\n    }",
         leaf.cells, p->o->leaf_modes);
 }
 
