@@ -253,6 +253,7 @@ static void json_tree(app_json *json, const scene *s) {
     app_json_integer(json, "domains", t->count);
     app_json_integer(json, "depth", t->report.depth);
     app_json_integer(json, "total_modes", s->tree.assembly.total);
+    app_json_number(json, "damping_ratio", s->tree.damping_ratio);
     app_json_integer(json, "closures", t->closures.count);
     app_json_integer(json, "grounds", t->grounds.count);
     app_json_array(json, "list");
@@ -277,6 +278,8 @@ static void print_tree(const scene *s) {
     printf("\ntree          %d domains, depth %d, %d to %d elements each\n", t->count, t->report.depth,
            t->report.smallest, t->report.largest);
     if (s->tree.assembly.total > 0) printf("modes         %d in all, shared out by size\n", s->tree.assembly.total);
+    if (s->tree.damping_ratio > 0)
+        printf("damping       %.3g%% of the lowest mode, by stiffness\n", 100 * s->tree.damping_ratio);
     if (t->closures.count + t->grounds.count > 0)
         printf("springs       %d closures of loops, %d further feet\n", t->closures.count, t->grounds.count);
     printf("  number  level  parent  elements  modes  forces      stiffness  interface m^2  name\n");

@@ -303,7 +303,7 @@ typedef struct raw_solver {
         double beta, gamma;
     } newmark;
     struct {
-        double mass, stiffness;
+        double mass, stiffness, ratio;
         bool   local;
     } damping;
     int mass;

@@ -473,7 +473,8 @@ static const scene_table newmark_table = {.name = "newmark", TABLE(newmark_keys)
 
 static const scene_key damping_keys[] = {
     {.name = "mass", .fallback = {0}, .unit = "1/s", WITHIN(0, 1e9), AT(raw_solver, damping.mass), .about = "Rayleigh's alpha: damps slow motion"},
-    {.name = "stiffness", .fallback = {0}, .unit = "s", WITHIN(0, 1e9), AT(raw_solver, damping.stiffness), .about = "Rayleigh's beta: damps fast vibration"},
+    {.name = "stiffness", .fallback = {NAN}, .otherwise = "0; trees: by `ratio`", .unit = "s", WITHIN(0, 1e9), AT(raw_solver, damping.stiffness), .about = "Rayleigh's beta: damps fast vibration"},
+    {.name = "ratio", .fallback = {0.01}, WITHIN(0, 1), AT(raw_solver, damping.ratio), .about = "trees of domains with neither `mass` nor `stiffness`: beta such that the lowest mode of the whole is damped so much; 1 is critical"},
     {.name = "local", .type = KEY_FLAG, .fallback = {1}, AT(raw_solver, damping.local), .about = "the stiffness of the present shape; that of rest (false) brakes every part that turns"},
 };
 static const scene_table damping_table = {.name = "damping", TABLE(damping_keys), .about = "Rayleigh damping: alpha M + beta K."};

@@ -379,7 +379,7 @@ static void copy_solver(const raw_solver *r, bool free_body, scene *s) {
     s->solver.newmark_beta = r->newmark.beta;
     s->solver.newmark_gamma = r->newmark.gamma;
     s->solver.damping_mass = r->damping.mass;
-    s->solver.damping_stiffness = r->damping.stiffness;
+    s->solver.damping_stiffness = isnan(r->damping.stiffness) ? 0 : r->damping.stiffness;
     s->solver.damping_local = r->damping.local;
     s->solver.mass = r->mass == 0 ? FEM_MASS_CONSISTENT : FEM_MASS_LUMPED;
     if (r->newton.iterations > 0) s->solver.newton_iterations = r->newton.iterations;
@@ -394,12 +394,13 @@ static void copy_solver(const raw_solver *r, bool free_body, scene *s) {
     s->reduced.newmark_beta = r->newmark.beta;
     s->reduced.newmark_gamma = r->newmark.gamma;
     s->reduced.damping_mass = r->damping.mass;
-    s->reduced.damping_stiffness = r->damping.stiffness;
+    s->reduced.damping_stiffness = s->solver.damping_stiffness;
     s->reduced.damping_local = r->damping.local;
     if (r->newton.iterations > 0) s->reduced.newton_iterations = r->newton.iterations;
     s->reduced.newton_tolerance = r->newton.tolerance;
     s->reduced.line_search = r->newton.line_search;
     s->reduced.solve = (solver_reduced_solve)r->solve;
+    s->tree.damping_ratio = isnan(r->damping.stiffness) && r->damping.mass == 0 ? r->damping.ratio : 0;
     s->tree.options = solver_tree_default_options();
     s->tree.options.newmark_beta = r->newmark.beta;
     s->tree.options.newmark_gamma = r->newmark.gamma;

@@ -108,6 +108,7 @@ typedef struct tree_motion {
     bool             *done;     // per action: this change of stiffness has been made
     solver_contact  **contacts; // per domain, or NULL
     scene_wind       *wind;     // or NULL
+    bool              implicit; // contact is the tree's own
     double           *work, *load;
     double           *u, *v;
     double            seconds;
@@ -164,6 +165,10 @@ static void report(const scene_motion *motion, scene_result *result) {
     const tree_motion *m = (const tree_motion *)motion;
     scene_report_assembly(m->assembly, result);
     result->tree = solver_tree_get_report(m->tree);
+    for (int i = 0; i < m->assembly->count && result->damping_stiffness == 0; i++) {
+        double mass;
+        if (m->assembly->by_ratio[i]) solver_tree_get_damping(m->tree, i, &mass, &result->damping_stiffness);
+    }
     result->step.steps = m->steps;
     result->step.shifts = result->tree.shifts;
     result->step.seconds_step = m->seconds;
@@ -228,6 +233,7 @@ static fem_status apply_contact(tree_motion *m, double from, double to) {
             solver_obstacle moved = scene_obstacle_at(&m->s->obstacles[k], from, to);
             FEM_TRY(solver_contact_move(m->contacts[i], k, &moved));
         }
+        if (m->implicit) continue;
         solver_tree_frame(m->tree, i, &frame);
         solver_contact_load_domain(m->contacts[i], &frame, solver_tree_q(m->tree, i), solver_tree_dq(m->tree, i), h,
                                    h / 2, m->work, m->load);
@@ -244,7 +250,7 @@ static fem_status step(scene_motion *motion, double time) {
     FEM_TRY(change_stiffness(m, time - h));
     FEM_TRY(apply_loads(m, time - h / 2));
     FEM_TRY(apply_contact(m, time - h, time));
-    if (m->wind) FEM_TRY(scene_wind_apply(m->wind, m->tree, m->contacts != NULL));
+    if (m->wind) FEM_TRY(scene_wind_apply(m->wind, m->tree, m->contacts && !m->implicit));
     FEM_TRY(solver_tree_step(m->tree));
     motion->time = time;
     m->steps++;
@@ -326,7 +332,7 @@ static fem_status make_samples(const tree_motion *m, int domain, const double *a
     return FEM_OK;
 }
 
-// Contact acts as a load that stays over a step, so its springs must be soft against the step.
+// Where contact is a load that stays over a step its springs must be soft against the step.
 static fem_status make_domain_contact(tree_motion *m, int domain, const double *area, int *softened) {
     fem_status             status = FEM_OK;
     solver_samples         samples = {0};
@@ -336,7 +342,7 @@ static fem_status make_domain_contact(tree_motion *m, int domain, const double *
     FEM_TRY(make_samples(m, domain, area, &samples));
     FEM_TRY(solver_contact_create(&m->contacts[domain], &samples, &options));
     double rate = h * h * solver_contact_rate(m->contacts[domain], c->inertia.Mqq, c->inertia.m);
-    if (rate > 0.2) {
+    if (!m->implicit && rate > 0.2) {
         options.stiffness *= 0.2 / rate;
         solver_contact_destroy(m->contacts[domain]);
         m->contacts[domain] = NULL;
@@ -345,6 +351,7 @@ static fem_status make_domain_contact(tree_motion *m, int domain, const double *
     }
     for (int k = 0; k < m->s->obstacle_count; k++)
         FEM_TRY(solver_contact_add(m->contacts[domain], &m->s->obstacles[k].shape, NULL));
+    if (m->implicit) FEM_TRY(solver_tree_set_contact(m->tree, domain, m->contacts[domain]));
 done:
     solver_samples_destroy(&samples);
     return status;
@@ -355,6 +362,8 @@ static fem_status make_contact(tree_motion *m, char **notes) {
     int       *triangles = NULL, count = 0, softened = 0, most = 0;
     double    *area = NULL;
     if (m->s->obstacle_count == 0) return FEM_OK;
+    m->implicit =
+        m->s->tree.options.subtree == SOLVER_ARTICULATED && m->s->tree.options.integrator == SOLVER_TREE_MIDPOINT;
     for (int i = 0; i < m->assembly->count; i++)
         if (m->assembly->classes[i]->basis.r > most) most = m->assembly->classes[i]->basis.r;
     area = fem_calloc((size_t)m->mesh->vertex_count, sizeof *area);

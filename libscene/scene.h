@@ -109,8 +109,9 @@ typedef struct scene_probe {
 typedef struct scene_tree {
     domain_tree             domains; // count 0: the body is not cut
     solver_assembly_options assembly;
-    solver_domain_options  *own;     // per domain; assembly.domains points to it
-    solver_tree_options     options; // time_step already divides a frame
+    solver_domain_options  *own;           // per domain; assembly.domains points to it
+    solver_tree_options     options;       // time_step already divides a frame
+    double                  damping_ratio; // of the lowest mode; 0: damping is that of `assembly`
 } scene_tree;
 
 // Several objects, or objects with children: instances of parts.
@@ -212,6 +213,7 @@ typedef struct scene_result {
     solver_report   solver; // static, full; reduced: iterations and residual
     // reduced
     int                      domains, cached_domains; // of a tree
+    double                   damping_stiffness;       // of a tree damped by ratio: its beta, s; 0: not so
     solver_tree_report       tree;
     int                      modes;
     bool                     cached;                        // the class was read from the cache
