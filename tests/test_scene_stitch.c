@@ -66,8 +66,8 @@ static void test_follows_full(void **state) {
 static void test_undone(void **state) {
     (void)state;
     const char *const undone[] = {
-        "actions=[{\"stitch\": \"joint\", \"start\": 0.1, \"spring\": 2e3}, {\"unstitch\": \"joint\", \"start\": "
-        "0.25}]",
+        ("actions=[{\"stitch\": \"joint\", \"start\": 0.1, \"spring\": 2e3}, {\"unstitch\": \"joint\", \"start\": "
+         "0.25}]"),
         "parts.bar.fixed=[\"x0\", {\"plane\": {\"point\": [0.6, 0, 0], \"normal\": [1, 0, 0]}}]",
         "output.probes={\"middle\": {\"nearest\": [0.3, 0, 0]}}"};
     scene_result r = run(3, undone, "undone");
@@ -118,11 +118,12 @@ static void test_cut(void **state) {
 // A stiffer piece is what the same body with another material is.
 static void test_stiffness(void **state) {
     (void)state;
-    const char *const stiffer[] = {"actions=[{\"stitch\": \"joint\", \"spring\": 1e6}, {\"stiffness\": 20, \"within\": "
-                                   "{\"plane\": {\"point\": [0.6, 0, 0], \"normal\": [1, 0, 0]}}}]"};
+    const char *const stiffer[] = {
+        ("actions=[{\"stitch\": \"joint\", \"spring\": 1e6}, {\"stiffness\": 20, \"within\": "
+         "{\"plane\": {\"point\": [0.6, 0, 0], \"normal\": [1, 0, 0]}}}]")};
     const char *const material[] = {"actions=[{\"stitch\": \"joint\", \"spring\": 1e6}]",
-                                    "parts.bar.material={\"left\": \"rubber\", \"right\": "
-                                    "\"hard\"}",
+                                    ("parts.bar.material={\"left\": \"rubber\", \"right\": "
+                                     "\"hard\"}"),
                                     "materials.hard={\"density\": 1000, \"young\": 2e7, \"poisson\": 0.4}",
                                     "solver.stitching.form=scratch"};
     scene_result      a = run(1, stiffer, "stiffer"), b = run(4, material, "material"), soft = run(0, NULL, "soft");
@@ -205,9 +206,9 @@ static void test_experiment(void **state) {
 static void test_match(void **state) {
     (void)state;
     scene            *s = NULL;
-    const char *const matched[] = {"parts.bar.seams={\"open\": {\"between\": {\"a\": \"left\", \"b\": \"right\"}}, "
-                                   "\"joint\": {\"match\": {\"a\": {\"region\": \"left\"}, \"b\": {\"region\": "
-                                   "\"right\"}, \"tolerance\": 1e-3}}}"};
+    const char *const matched[] = {("parts.bar.seams={\"open\": {\"between\": {\"a\": \"left\", \"b\": \"right\"}}, "
+                                    "\"joint\": {\"match\": {\"a\": {\"region\": \"left\"}, \"b\": {\"region\": "
+                                    "\"right\"}, \"tolerance\": 1e-3}}}")};
     s = load(BARS, 1, matched);
     assert_int_equal(s->parts[0].seam_count, 2);
     assert_int_equal(s->parts[0].seams[1].count, 9);
