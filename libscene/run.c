@@ -338,6 +338,7 @@ const char *scene_method_name(scene_method method) {
 void scene_result_destroy(scene_result *result) {
     fem_free(result->probes);
     fem_free(result->notes);
+    fem_free(result->rules);
     *result = (scene_result){0};
 }
 
