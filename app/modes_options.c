@@ -75,6 +75,7 @@ static int check_meaning(const modes_settings *s) {
         {"--derivatives", s->derivatives > 0, !sketch, "--method lanczos or krylov"},
         {"--condense", s->condense, condensed, "--derivatives or --method sketch"},
         {"--energy", s->energy > 0, condensed, "--derivatives or --method sketch"},
+        {"--scaling", s->scaling, s->derivatives > 0, "--derivatives"},
         {"--metric", s->metric, condensed, "--derivatives or --method sketch"},
         {"--seeds", s->seeds, krylov, "--method krylov"},
         {"--fields", s->fields > 0, krylov, "--method krylov"},
@@ -82,6 +83,7 @@ static int check_meaning(const modes_settings *s) {
         {"--vectors", s->vectors, krylov, "--method krylov"},
         {"--interface", s->interfaces.count > 0, krylov, "--method krylov"},
         {"--interface-seeds", s->interface_seeds > 0, s->interfaces.count > 0, "--interface"},
+        {"--interface-norm", s->norm, s->interfaces.count > 0, "--interface"},
         {"--orthogonalise", s->orthogonalise, krylov, "--method krylov"},
         {"--threshold", !isnan(s->threshold), reduced, "--orthogonalise rmgs"},
         {"--samples", s->samples > 0, reduced, "--orthogonalise rmgs"},
@@ -104,12 +106,15 @@ int modes_settings_recipe(const modes_settings *s, modes_recipe *recipe) {
     static const char *const methods[] = {"krylov", "lanczos", "sketch"};
     static const char *const kinds[] = {"modal", "inertia", "tangent"};
     static const char *const condensings[] = {"pca", "randomized", "projection"};
+    static const char *const scalings[] = {"none", "unit", "frequency", "rayleigh"};
     static const char *const metrics[] = {"mass", "lumped"};
+    static const char *const norms[] = {"mass", "energy"};
     static const char *const orthogonalisations[] = {"block", "mgs", "rmgs"};
     static const char *const borders[] = {"mass", "plain"};
     static const char *const inverses[] = {"automatic", "factor", "amg"};
 
-    int method = 0, kind = 0, condense = 0, metric = 0, orthogonalise = 0, border = 0, inverse = 0, code;
+    int method = 0, kind = 0, condense = 0, scaling = MODES_SCALE_FREQUENCY, metric = 0, orthogonalise = 0, norm = 0;
+    int border = 0, inverse = 0, code;
     const struct {
         const char        *option, *word;
         int                count;
@@ -119,7 +124,9 @@ int modes_settings_recipe(const modes_settings *s, modes_recipe *recipe) {
         {"--method", s->method, 3, methods, &method},
         {"--kind", s->kind, 3, kinds, &kind},
         {"--condense", s->condense, 3, condensings, &condense},
+        {"--scaling", s->scaling, 4, scalings, &scaling},
         {"--metric", s->metric, 2, metrics, &metric},
+        {"--interface-norm", s->norm, 2, norms, &norm},
         {"--orthogonalise", s->orthogonalise, 3, orthogonalisations, &orthogonalise},
         {"--border", s->border, 2, borders, &border},
         {"--inverse", s->inverse, 3, inverses, &inverse},
@@ -135,6 +142,7 @@ int modes_settings_recipe(const modes_settings *s, modes_recipe *recipe) {
     recipe->derivatives = s->derivatives;
     recipe->linear = s->linear > 0 ? s->linear : 12 < s->count ? 12 : s->count;
     recipe->condense = (modes_condense_method)condense;
+    recipe->scaling = (modes_scaling)scaling;
     recipe->metric = (modes_metric)metric;
     if (s->kind) recipe->kind = (modes_derivative_kind)kind;
     if (s->energy > 0) recipe->energy = s->energy;
@@ -147,10 +155,13 @@ int modes_settings_recipe(const modes_settings *s, modes_recipe *recipe) {
     krylov->orthogonalise.samples = s->samples;
     if (!isnan(s->threshold)) krylov->orthogonalise.threshold = s->threshold;
     krylov->interface_seeds = s->interface_seeds;
+    krylov->norm = (modes_norm)norm;
     if (s->fields > 0) krylov->fields = s->fields;
     if (s->random_state > 0) krylov->random_state = (unsigned)s->random_state;
     return s->seeds ? read_seeds(s->seeds, &krylov->seeds) : APP_DONE;
 }
+
+enum { LONGEST_LOAD = 255 }; // letters of "WHERE:fx,fy,fz", and of a set's name
 
 // ---- what is read from files ---------------------------------------------------------------------------------------
 
@@ -164,9 +175,18 @@ fem_status modes_read_fixed(const fem_mesh *mesh, const char *fix, unsigned char
 
 fem_status modes_read_interfaces(const fem_mesh *mesh, const app_list *names, modes_interface *interfaces) {
     for (int i = 0; i < names->count; i++) {
-        const fem_set *set = fem_mesh_vertex_set(mesh, names->items[i]);
-        if (!set) return fem_fail(FEM_BAD_INPUT, "--interface: the mesh has no vertex set \"%s\"", names->items[i]);
-        interfaces[i] = (modes_interface){.count = set->count, .vertices = set->items, .mass = 1};
+        const char    *text = names->items[i], *colon = strrchr(text, ':');
+        const fem_set *set = fem_mesh_vertex_set(mesh, text);
+        double         mass = 1;
+        if (!set && colon) { // SET:KG
+            char name[LONGEST_LOAD + 1], rest = 0;
+            if (sscanf(colon + 1, "%lf%c", &mass, &rest) != 1 || !(mass > 0 && isfinite(mass)))
+                return fem_fail(FEM_BAD_INPUT, "--interface: the mass in \"%s\" is not a number > 0, in kg", text);
+            snprintf(name, sizeof name, "%.*s", (int)(colon - text), text);
+            set = fem_mesh_vertex_set(mesh, name);
+        }
+        if (!set) return fem_fail(FEM_BAD_INPUT, "--interface: the mesh has no vertex set \"%s\"", text);
+        interfaces[i] = (modes_interface){.count = set->count, .vertices = set->items, .mass = mass};
     }
     return FEM_OK;
 }
@@ -182,8 +202,6 @@ fem_status modes_read_vectors(const fem_mesh *mesh, const char *path, double **v
 }
 
 // ---- loads ---------------------------------------------------------------------------------------------------------
-
-enum { LONGEST_LOAD = 255 };
 
 // Adds "WHERE:fx,fy,fz" to a force, 3 per vertex.
 static fem_status add_load(const fem_mesh *mesh, const char *load, double *force) {

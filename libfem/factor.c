@@ -270,12 +270,13 @@ static supernode_kernel choose_kernel(void) {
     return fem_supernode_solve_baseline;
 }
 
-static fem_supernodes supernodes_of(const fem_factor *f) {
+fem_supernodes fem_factor_supernodes(const fem_factor *f) {
     return (fem_supernodes){.count = (long)f->L->nsuper,
                             .first = f->L->super,
                             .row_start = f->L->pi,
                             .value_start = f->L->px,
                             .row = f->L->s,
+                            .dof = f->order,
                             .value = f->L->x};
 }
 
@@ -334,7 +335,7 @@ fem_status fem_factor_solve(fem_factor *f, int columns, const double *B, double 
     int each = (vectors + threads - 1) / threads;
     if (each > FACTOR_VECTORS) each = FACTOR_VECTORS;
     block_solve work = {.f = f,
-                        .L = supernodes_of(f),
+                        .L = fem_factor_supernodes(f),
                         .kernel = choose_kernel(),
                         .columns = columns,
                         .width = each * FACTOR_LANES,
@@ -352,7 +353,7 @@ fem_status fem_factor_solve_lanes(fem_factor *f, double *X) {
     if (status != FEM_OK) return status;
     size_t         m = (size_t)f->report.free_dofs, bytes = FACTOR_LANES * sizeof *X;
     double        *rows = f->work;
-    fem_supernodes L = supernodes_of(f);
+    fem_supernodes L = fem_factor_supernodes(f);
     for (size_t i = 0; i < m; i++) memcpy(rows + i * FACTOR_LANES, X + f->order[i] * FACTOR_LANES, bytes);
     choose_kernel()(&L, 1, rows, rows + m * FACTOR_LANES);
     memset(X, 0, 3 * (size_t)f->n * bytes);

@@ -15,8 +15,11 @@ enum {
 typedef struct fem_supernodes {
     long          count;
     const long   *first, *row_start, *value_start, *row;
+    const long   *dof; // degree of freedom of a row
     const double *value;
 } fem_supernodes;
+// Of an analysed matrix; `value` is NULL before it is factored.
+fem_supernodes fem_factor_supernodes(const fem_factor *factor);
 
 // X <- L^-T L^-1 X. X is row-major, one row of `vectors` x FACTOR_LANES right-hand sides for each row of L;
 // work: as many such rows as the tallest supernode has.

@@ -160,8 +160,18 @@ fem_status fem_file_read_at_most(char **text, size_t *size, const char *path, si
     return status;
 }
 
+// Two bytes a letter, as some programs on Windows write.
+static bool is_wide(const char *text, size_t size) {
+    return size >= 6 && ((memcmp(text, "\xff\xfe", 2) == 0 && text[2] && !text[3] && text[4] && !text[5]) ||
+                         (memcmp(text, "\xfe\xff", 2) == 0 && !text[2] && text[3] && !text[4] && text[5]));
+}
+
 fem_status fem_file_read(char **text, size_t *size, const char *path) {
-    return fem_file_read_at_most(text, size, path, largest_file);
+    fem_status status = fem_file_read_at_most(text, size, path, largest_file);
+    if (status != FEM_OK || !is_wide(*text, *size)) return status;
+    fem_free(*text);
+    *text = NULL;
+    return fem_fail(FEM_BAD_INPUT, "%s: is UTF-16 text, expected UTF-8: save it again as plain text", path);
 }
 
 // ---- writing ---------------------------------------------------------------------------------------------------

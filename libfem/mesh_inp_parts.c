@@ -161,17 +161,18 @@ typedef struct inp_type {
     bool solid;
 } inp_type;
 
-// C3D4, C3D8, C3D10, C3D20; the faces and lines that others write beside them: letters, then the number of nodes.
+// C3D4, C3D8, C3D10, C3D20, C3D27; the faces and lines that others write beside them: letters, then the number of
+// nodes.
 static fem_status element_type(inp_reader *r, const inp_keyword *k, inp_type *type) {
     static const inp_type types[] = {
-        {"C3D4", 4, 4, true},    {"C3D8", 8, 8, true},    {"C3D10", 10, 4, true}, {"C3D20", 20, 8, true},
-        {"T3D2", 2, 2, false},   {"T3D3", 3, 2, false},   {"B31", 2, 2, false},   {"B32", 3, 2, false},
-        {"CPS3", 3, 3, false},   {"CPS4", 4, 4, false},   {"CPS6", 6, 3, false},  {"CPS8", 8, 4, false},
-        {"CPE3", 3, 3, false},   {"CPE4", 4, 4, false},   {"CPE6", 6, 3, false},  {"CPE8", 8, 4, false},
-        {"S3", 3, 3, false},     {"S4", 4, 4, false},     {"S6", 6, 3, false},    {"S8", 8, 4, false},
-        {"M3D3", 3, 3, false},   {"M3D4", 4, 4, false},   {"M3D6", 6, 3, false},  {"M3D8", 8, 4, false},
-        {"SFM3D3", 3, 3, false}, {"SFM3D4", 4, 4, false}, {"STRI3", 3, 3, false}, {"STRI65", 6, 3, false},
-        {"R3D3", 3, 3, false},   {"R3D4", 4, 4, false}};
+        {"C3D4", 4, 4, true},   {"C3D8", 8, 8, true},    {"C3D10", 10, 4, true},  {"C3D20", 20, 8, true},
+        {"C3D27", 27, 8, true}, {"M3D9", 9, 4, false},   {"T3D2", 2, 2, false},   {"T3D3", 3, 2, false},
+        {"B31", 2, 2, false},   {"B32", 3, 2, false},    {"CPS3", 3, 3, false},   {"CPS4", 4, 4, false},
+        {"CPS6", 6, 3, false},  {"CPS8", 8, 4, false},   {"CPE3", 3, 3, false},   {"CPE4", 4, 4, false},
+        {"CPE6", 6, 3, false},  {"CPE8", 8, 4, false},   {"S3", 3, 3, false},     {"S4", 4, 4, false},
+        {"S6", 6, 3, false},    {"S8", 8, 4, false},     {"M3D3", 3, 3, false},   {"M3D4", 4, 4, false},
+        {"M3D6", 6, 3, false},  {"M3D8", 8, 4, false},   {"SFM3D3", 3, 3, false}, {"SFM3D4", 4, 4, false},
+        {"STRI3", 3, 3, false}, {"STRI65", 6, 3, false}, {"R3D3", 3, 3, false},   {"R3D4", 4, 4, false}};
     char       name[INP_NAME];
     fem_status status = inp_name(r, k, "TYPE", name);
     if (status != FEM_OK) return status;
@@ -221,6 +222,7 @@ static fem_status add_face(inp_reader *r, long long number, const inp_type *type
     inp_face *face = &r->faces[r->face_count++];
     face->count = type->corners;
     memcpy(face->corners, nodes, (size_t)type->corners * sizeof *nodes);
+    if (type->nodes == 3 && type->corners == 2) face->corners[1] = nodes[2]; // lines: end, middle, end
 done:
     return status;
 }
@@ -229,7 +231,7 @@ fem_status inp_read_elements(inp_reader *r, const inp_keyword *k) {
     fem_status status = FEM_OK;
     inp_type   type = {0};
     long long  number = 0;
-    int        set = -1, nodes[20];
+    int        set = -1, nodes[27];
     bool       more;
     char       why[128];
     FEM_TRY(element_type(r, k, &type));
@@ -251,7 +253,9 @@ fem_status inp_read_elements(inp_reader *r, const inp_keyword *k) {
         if (r->draft.mesh.element_count == 0) FEM_TRY(fem_draft_reserve_elements(&r->draft, data_lines(r->scan, true)));
         if (type.nodes > type.corners) {
             r->draft.quadratic++;
-            r->draft.quadratic_name = type.corners == 4 ? "ten-node tetrahedral" : "twenty-node hexahedral";
+            r->draft.quadratic_name = type.nodes == 10   ? "ten-node tetrahedral"
+                                      : type.nodes == 20 ? "twenty-node hexahedral"
+                                                         : "27-node hexahedral";
         }
         FEM_TRY(fem_draft_element(&r->draft, number, nodes, -1));
     }

@@ -203,6 +203,7 @@ static fem_status read_text(medit_reader *r) {
             while (fem_text_next(text) && !isalpha((unsigned char)*text->at));
         }
     }
+    FEM_TRY(fem_remark(r->draft.remarks, "its last line, End, is missing: was it cut short?"));
 done:
     return status;
 }

@@ -306,7 +306,10 @@ static fem_status read_sections(msh_reader *r) {
         FEM_TRY(fem_text_end_line(text));
         fem_word name = {word.at + 1, word.length - 1};
         if ((i == 0) != fem_word_is(name, "MeshFormat")) {
-            status = fem_text_fail(text, i == 0 ? "expected $MeshFormat" : "$MeshFormat comes twice");
+            status = fem_text_fail(text, i > 0                      ? "$MeshFormat comes twice"
+                                         : fem_word_is(name, "NOD") ? "version 1 is not supported, expected 2.2 or 4.1 "
+                                                                      "(gmsh FILE -save -format msh41)"
+                                                                    : "expected $MeshFormat");
             goto done;
         }
         if (i == 0) {

@@ -10,6 +10,9 @@ typedef struct msh_kind {
     int         dimension, nodes, corners; // corners 0: of a shape that is not read
 } msh_kind;
 const msh_kind *msh_kind_of(long long type); // NULL: of no known number of nodes
+#define MSH_NO_KIND                                                                                                    \
+    "elements of type %lld are not supported, expected tetrahedra or hexahedra of first or second order (gmsh -order " \
+    "1)"
 
 typedef struct msh_physical {
     int       dimension;

@@ -61,7 +61,7 @@ static fem_status take_kind(msh_reader *r, const msh_kind **kind) {
     fem_status status = take_int(r, "the type of the element", 1, INT_MAX, &type);
     if (status != FEM_OK) return status;
     *kind = msh_kind_of(type);
-    return *kind ? FEM_OK : fem_feed_fail(&r->feed, "elements of type %lld are not supported", type);
+    return *kind ? FEM_OK : fem_feed_fail(&r->feed, MSH_NO_KIND, type);
 }
 
 static fem_status read_body(msh_reader *r, const msh_kind *kind, long long number, long long tags) {

@@ -124,7 +124,7 @@ static fem_status read_element_block(msh_reader *r, long long left, long long *c
     FEM_TRY(take_int(r, "the type of the elements", 1, INT_MAX, &type));
     const msh_kind *kind = msh_kind_of(type);
     if (!kind) {
-        status = fem_feed_fail(&r->feed, "elements of type %lld are not supported", type);
+        status = fem_feed_fail(&r->feed, MSH_NO_KIND, type);
         goto done;
     }
     FEM_TRY(take_size(r, "the number of elements in the block", left, count));

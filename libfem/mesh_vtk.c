@@ -366,14 +366,16 @@ done:
     return status;
 }
 
-// Corners of a cell that is read, 0 for one that is passed over, -1 for one that is refused.
+// Corners of a cell that is read, 0 for one that is passed over, -1 for one that is refused; nodes -1: any number.
 static int cell_corners(long long type, int *nodes, const char **quadratic) {
+    static const signed char of_types[] = {0, 1, -1, 2, -1, 3, -1, -1, 4, 4,  4,  0, 8, 0, 0,
+                                           0, 0, 0,  0, 0,  0, 3,  6,  8, 10, 20, 0, 0, 9, 27};
     *quadratic = type == 24 ? "ten-node tetrahedral" : type == 25 ? "twenty-node hexahedral" : NULL;
     if (type == 29) *quadratic = "27-node hexahedral";
-    *nodes = type == 10 ? 4 : type == 12 ? 8 : type == 24 ? 10 : type == 25 ? 20 : type == 29 ? 27 : 0;
-    if (*nodes > 0) return type == 10 || type == 24 ? 4 : 8;
+    *nodes = type >= 0 && type < (long long)sizeof of_types ? of_types[type] : 0;
     bool flat = (type >= 0 && type <= 9) || (type >= 21 && type <= 23) || type == 28;
-    return flat ? 0 : -1;
+    if (flat) return 0;
+    return *nodes == 0 ? -1 : type == 10 || type == 24 ? 4 : 8;
 }
 
 // How many nodes cell i has: told before them, or by the offsets.
@@ -398,7 +400,7 @@ static fem_status make_cell(vtk_reader *r, vtk_array *cells, long long i, long l
     if (count < 0)
         return fem_feed_fail(&cells->feed, "cell %lld has the type %lld, expected tetrahedra (10) or hexahedra (12)", i,
                              type);
-    if (count > 0 && width != nodes)
+    if (nodes >= 0 && width != nodes)
         return fem_feed_fail(&cells->feed, "cell %lld of type %lld has %lld points, expected %d", i, type, width,
                              nodes);
     for (long long k = 0; k < width; k++) {

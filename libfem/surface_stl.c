@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 typedef struct stl_reader {
     fem_feed    feed;
@@ -12,6 +13,11 @@ typedef struct stl_reader {
     fem_table   table;
     int         corner; // of the triangle that is being read
 } stl_reader;
+
+// Some write SOLID.
+static bool is_word(fem_word word, const char *text) {
+    return strlen(text) == word.length && strncasecmp(word.at, text, word.length) == 0;
+}
 
 static bool same_vertex(const void *context, int entry, const void *key) {
     return memcmp((const double *)context + 3 * (size_t)entry, key, 3 * sizeof(double)) == 0;
@@ -57,9 +63,9 @@ static fem_status expect(fem_text *text, const char *first, const char *second) 
     char what[64];
     fem_text_next(text);
     fem_word word = fem_text_peek(text);
-    if (fem_word_is(word, first)) {
+    if (is_word(word, first)) {
         fem_text_take(text);
-        if (!second || fem_word_is(fem_text_peek(text), second)) {
+        if (!second || is_word(fem_text_peek(text), second)) {
             if (second) fem_text_take(text);
             return FEM_OK;
         }
@@ -97,7 +103,7 @@ static fem_status read_text(stl_reader *r) {
     while (fem_text_next(text)) {
         FEM_TRY(expect(text, "solid", NULL));
         skip_line(text); // its name
-        while (fem_text_next(text) && fem_word_is(fem_text_peek(text), "facet")) {
+        while (fem_text_next(text) && is_word(fem_text_peek(text), "facet")) {
             fem_text_take(text);
             FEM_TRY(read_facet(r));
         }
@@ -122,7 +128,7 @@ fem_status fem_surface_read_stl(fem_surface *surface, const char *path) {
         r.feed.binary = true;
         r.feed.swapped = big;
         FEM_TRY(read_bytes(&r, count));
-    } else if (size >= 5 && memcmp(text, "solid", 5) == 0) {
+    } else if (fem_feed_left(&r.feed) >= 5 && strncasecmp(r.feed.text.at, "solid", 5) == 0) {
         FEM_TRY(read_text(&r));
     } else {
         status =

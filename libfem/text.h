@@ -9,6 +9,7 @@
 #include "libfem/base.h"
 
 #include <stdarg.h>
+#include <string.h>
 
 typedef struct fem_text {
     const char *path;      // for messages
@@ -19,7 +20,9 @@ typedef struct fem_text {
     bool        continued; // a backslash before the newline joins two lines
 } fem_text;
 
+// The mark that editors on Windows put before UTF-8 is passed over.
 static inline fem_text fem_text_open(const char *path, const char *text, size_t size, char comment, bool commas) {
+    if (size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) text += 3, size -= 3;
     return (fem_text){.path = path, .at = text, .end = text + size, .line = 1, .comment = comment, .commas = commas};
 }
 

@@ -8,7 +8,6 @@
 // Only the pool, the basis and a panel of columns are ever held.
 #include "libmodes/krylov_internal.h"
 
-#include <stdint.h>
 #include <string.h>
 
 static const double independent = 1e-12; // squared sine below which a candidate counts as one of those before it
@@ -73,8 +72,7 @@ static fem_status check_options(const modes_condense_options *o, const modes_poo
     return FEM_OK;
 }
 
-// ---- weights and the Gram matrix
-// -------------------------------------------------------------------------------------
+// ---- weights and the Gram matrix -----------------------------------------------------------------------------------
 
 static double frequency_weight(const modes_origin *origin, const double *omega2) {
     double weight = 1;
@@ -170,8 +168,7 @@ done:
     return status;
 }
 
-// ---- PCA
-// -------------------------------------------------------------------------------------------------------------
+// ---- PCA -----------------------------------------------------------------------------------------------------------
 
 int modes_pivoted_cholesky(int m, const double *G, double least, double *L, int *pivots) {
     double *work = L + (size_t)m * (size_t)m;
@@ -267,14 +264,10 @@ done:
     return status;
 }
 
-// ---- random methods
-// --------------------------------------------------------------------------------------------------
+// ---- random methods ------------------------------------------------------------------------------------------------
 
-static double uniform(uint64_t *state) {          // in (0, 1]
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u); // splitmix64 [Steele, Lea, Flood 2014]
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (double)(((z ^ (z >> 31)) >> 11) + 1) / 9007199254740992.0;
+static double uniform(uint64_t *state) { // in (0, 1]
+    return (double)(modes_random_bits(state) + 1) / 9007199254740992.0;
 }
 
 static double gaussian(uint64_t *state) { // Box, Muller 1958
@@ -390,8 +383,7 @@ done:
     return status;
 }
 
-// ---- finish
-// ----------------------------------------------------------------------------------------------------------
+// ---- finish --------------------------------------------------------------------------------------------------------
 
 static fem_status finish(condensation *c, modes_basis *basis) {
     fem_status status = FEM_OK;

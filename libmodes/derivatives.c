@@ -12,8 +12,7 @@ modes_derivative_options modes_derivative_default_options(void) {
         .kind = MODES_DERIVATIVE_MODAL, .order = 1, .linear = true, .tolerance = 1e-10, .iterations = 500};
 }
 
-// ---- pools
-// -----------------------------------------------------------------------------------------------------------
+// ---- pools ---------------------------------------------------------------------------------------------------------
 
 void modes_pool_destroy(modes_pool *pool) {
     fem_free(pool->X);
@@ -52,8 +51,7 @@ fem_status modes_pool_from_shapes(modes_pool *pool, int n, int count, const doub
     return copy_pool(pool, n, count, X, -1);
 }
 
-// ---- options and counts
-// ----------------------------------------------------------------------------------------------
+// ---- options and counts --------------------------------------------------------------------------------------------
 
 static fem_status check_options(const modes_derivative_options *o, const modes_basis *basis) {
     if (o->order < 1 || o->order > MODES_MOST_ORDER)
@@ -110,8 +108,7 @@ fem_status modes_derivative_counts(const modes_derivative_options *o, const mode
     return FEM_OK;
 }
 
-// ---- the work
-// --------------------------------------------------------------------------------------------------------
+// ---- the work ------------------------------------------------------------------------------------------------------
 
 typedef struct derivation {
     const modes_problem            *problem;

@@ -45,6 +45,8 @@ static fem_status check_options(const modes_krylov_options *o) {
                         o->interface_count);
     if (o->interface_seeds < 0)
         return fem_fail(FEM_BAD_INPUT, "krylov.interface_seeds is %d, expected >= 0", o->interface_seeds);
+    if (o->norm != MODES_NORM_MASS && o->norm != MODES_NORM_ENERGY)
+        return fem_fail(FEM_BAD_INPUT, "krylov.norm is %d, expected 0 or 1", (int)o->norm);
     return FEM_OK;
 }
 
@@ -111,33 +113,43 @@ static fem_status seed_loads(krylov *k, int columns, double *U0, double *B) {
     return FEM_OK;
 }
 
+// X = K^-1 F <- its `keep` largest combinations; F holds the loads and is work space afterwards.
+static fem_status solve_and_compress(krylov *k, int columns, int keep, double *F, double *X, double *share) {
+    fem_status status = FEM_OK;
+    memcpy(X, F, (size_t)k->basis.n * (size_t)columns * sizeof *X);
+    *share = 1;
+    FEM_TRY(solve(k, columns, X, X));
+    if (keep == columns) goto done;
+    if (k->options->norm == MODES_NORM_MASS) modes_mass_multiply(&k->mass, columns, X, F); // else F^T X = X^T K X
+    FEM_TRY(modes_compress(k->basis.n, columns, keep, F, X, share));
+done:
+    return status;
+}
+
 // Static responses of the interfaces, weighted, compressed to `keep`, in X.
 static fem_status interface_block(krylov *k, int keep, double *X) {
     fem_status status = FEM_OK;
     int        n = k->basis.n, columns = 6 * k->options->interface_count;
-    double    *F = NULL;
-    k->report.interface_share = 1;
+    double    *F = fem_alloc((size_t)n * (size_t)columns, sizeof *F);
+    if (!F) return fem_fail(FEM_NO_MEMORY, "no memory for the wrenches on %d interfaces", k->options->interface_count);
     for (int i = 0; i < k->options->interface_count; i++) {
-        double force, moment, *wrenches = X + 6 * (size_t)i * (size_t)n;
+        double force, moment, *wrenches = F + 6 * (size_t)i * (size_t)n;
         status = modes_interface_wrenches(k->problem, k->options->interfaces + i, wrenches);
         if (status == FEM_OK) status = modes_interface_scale(k->problem, k->options->interfaces + i, &force, &moment);
-        if (status != FEM_OK) return fem_fail_prefix(status, "interface %d: ", i);
+        if (status != FEM_OK) {
+            fem_fail_prefix(status, "interface %d: ", i);
+            goto done;
+        }
         for (int c = 0; c < 6; c++) dense_scale(n, c < 3 ? force : moment, wrenches + (size_t)c * (size_t)n);
     }
-    if (keep < columns) F = fem_copy(X, (size_t)n * (size_t)columns, sizeof *F);
-    if (keep < columns && !F) {
-        status = fem_fail(FEM_NO_MEMORY, "no memory to compress %d seeds", columns);
-        goto done;
-    }
-    FEM_TRY(solve(k, columns, X, X));
-    if (keep < columns) FEM_TRY(modes_compress(n, columns, keep, F, X, &k->report.interface_share));
+    FEM_TRY(solve_and_compress(k, columns, keep, F, X, &k->report.interface_share));
     k->report.interface_kept = keep;
 done:
     fem_free(F);
     return status;
 }
 
-// K^-1 M U_0, the softest `keep` combinations when there are more seeds than modes, in X.
+// K^-1 M U_0, the largest `keep` combinations when there are more seeds than modes, in X.
 static fem_status inertia_block(krylov *k, int columns, int keep, double *X) {
     fem_status status = FEM_OK;
     int        n = k->basis.n, fields = columns - k->options->vector_count;
@@ -149,9 +161,8 @@ static fem_status inertia_block(krylov *k, int columns, int keep, double *X) {
             U0[(size_t)(fields + c) * (size_t)n + (size_t)i] =
                 k->inverse->fixed[i] ? 0 : k->options->vectors[(size_t)c * (size_t)n + (size_t)i];
     FEM_TRY(seed_loads(k, columns, U0, X));
-    memcpy(U0, X, (size_t)n * (size_t)columns * sizeof *X); // the loads
-    FEM_TRY(solve(k, columns, X, X));
-    FEM_TRY(modes_compress(n, columns, keep, U0, X, &share));
+    memcpy(U0, X, (size_t)n * (size_t)columns * sizeof *X);
+    FEM_TRY(solve_and_compress(k, columns, keep, U0, X, &share));
 done:
     fem_free(U0);
     return status;

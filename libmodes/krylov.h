@@ -28,6 +28,10 @@ typedef struct modes_interface {
     double        lever;    // from here to the centre of that mass, m: weighs moments; 0 = the interface's own radius
 } modes_interface;
 
+// In which sense some combinations of many responses are the best (a singular value decomposition in this norm): the
+// largest displacements, u^T M u, or those whose loads do the most work, u^T K u.
+typedef enum modes_norm { MODES_NORM_MASS, MODES_NORM_ENERGY } modes_norm;
+
 typedef struct modes_krylov_options {
     int                    count;  // modes wanted; exactly so many are returned
     unsigned               seeds;  // union of MODES_SEED_*; 0 with no vectors: rigid for a held body, else quadratic
@@ -38,6 +42,7 @@ typedef struct modes_krylov_options {
     int                    interface_count;
     const modes_interface *interfaces;
     int                    interface_seeds; // most static responses in the basis; 0 = all, but never above count
+    modes_norm             norm;            // in which these are the best, and the best seeds where count is below them
     bool                   ritz;            // rotate the basis so that it diagonalises K too
     modes_border           border;          // of a body that is not held; unused when there is an inverse
     modes_orthogonalise_options orthogonalise;
@@ -50,7 +55,7 @@ typedef struct modes_krylov_report {
     int                        rigid;           // rigid motions that the supports allow
     int                        seeds;           // columns of the first block, static responses included
     int                        interface_kept;  // static responses kept of 6 per interface
-    double                     interface_share; // part of their energy that these keep
+    double                     interface_share; // part of their squared norms that these keep
     int                        blocks, solves;  // of the recursion; right-hand sides in all
     int                        dropped;         // dependent columns
     double                    *rayleigh;  // count: u^T K u / u^T M u of the basis before a Ritz step; caller frees

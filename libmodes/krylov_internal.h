@@ -4,6 +4,8 @@
 
 #include "libmodes/internal.h"
 
+#include <stdint.h>
+
 // ---- tall matrices: very many rows, few columns, leading dimension n; row panels on all threads (tall.c) ------------
 
 enum { TALL_PANELS = 16 }; // fixed, so that sums do not depend on the number of threads
@@ -24,6 +26,16 @@ int tall_cholesky_inverse(int b, const double *G, double eaten, const double *le
 int modes_pivoted_cholesky(int b, const double *G, double least, double *L, int *pivots);
 // max |G - I|
 double tall_distance_from_identity(int b, const double *G);
+
+// ---- random numbers ------------------------------------------------------------------------------------------------
+
+// 53 bits, the same on every machine [splitmix64: Steele, Lea, Flood 2014]
+static inline uint64_t modes_random_bits(uint64_t *state) {
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return (z ^ (z >> 31)) >> 11;
+}
 
 // ---- the mass matrix (mass.c) ---------------------------------------------------------------------------------------
 
@@ -78,9 +90,9 @@ int modes_seed_count(unsigned seeds, int fields);
 // U0 (n x modes_seed_count), zero on fixed degrees of freedom
 void modes_seed_fields(const modes_problem *problem, const unsigned char *fixed, unsigned seeds, int fields,
                        unsigned random_state, double *U0);
-// X = K^-1 F (n x columns) <- its `keep` heaviest combinations in the energy norm, G = F^T K^-1 F: the loads that give
-// most; *share is the part of the energy that they keep.
-fem_status modes_compress(int n, int columns, int keep, const double *F, double *X, double *share);
+// X (n x columns) <- its `keep` largest combinations in a norm, by the singular value decomposition; BX is the product
+// with the matrix of the norm. *share is the part of the squared norms that they keep.
+fem_status modes_compress(int n, int columns, int keep, const double *BX, double *X, double *share);
 // Weights of an interface's forces and moments in the compression.
 fem_status modes_interface_scale(const modes_problem *problem, const modes_interface *interface, double *force,
                                  double *moment);

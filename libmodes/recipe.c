@@ -10,6 +10,7 @@ modes_recipe modes_default_recipe(modes_method method) {
                           .derivatives = 1,
                           .count = 30,
                           .energy = 1,
+                          .scaling = MODES_SCALE_FREQUENCY,
                           .distance = 1e-3,
                           .krylov = modes_krylov_default_options(),
                           .inverse = modes_inverse_default_options()};
@@ -28,6 +29,11 @@ fem_status modes_recipe_check(const modes_recipe *r) {
     if (r->derivatives > 0 && r->keep && r->linear > r->count)
         return fem_fail(FEM_BAD_INPUT, "modes.linear is %d, expected at most the %d of modes.count, where all are kept",
                         r->linear, r->count);
+    if (r->derivatives > 0 && r->keep && r->scaling != MODES_SCALE_FREQUENCY)
+        return fem_fail(FEM_BAD_INPUT,
+                        "modes.scaling is %d, expected scaling by frequency, where all linear modes are "
+                        "kept",
+                        (int)r->scaling);
     if (!(r->energy > 0 && r->energy <= 1))
         return fem_fail(FEM_BAD_INPUT, "modes.energy is %g, expected > 0 and <= 1", r->energy);
     if (!(r->distance >= 0 && r->distance < 1))
@@ -149,7 +155,7 @@ static fem_status add_derivatives(const modes_problem *problem, const fem_body *
     if (recipe->keep) {
         FEM_TRY(fill_with_derivatives(problem, recipe, &pool, progress, basis, report));
     } else {
-        modes_condense_options condense = condensing(recipe, MODES_SCALE_FREQUENCY, pool.count);
+        modes_condense_options condense = condensing(recipe, recipe->scaling, pool.count);
         FEM_TRY(modes_condense(problem, &pool, basis->omega2, &condense, progress, &condensed, &kept));
         report->energy_kept = kept.energy_kept;
         modes_basis_destroy(basis);
@@ -218,10 +224,6 @@ fem_status modes_build_sketch(const modes_problem *problem, int count, const dou
                          &chosen_count));
     for (int j = 0; j < chosen_count; j++)
         memcpy(kept + (size_t)j * (size_t)n, shapes + (size_t)chosen[j] * (size_t)n, (size_t)n * sizeof *kept);
-    if (chosen_count == 0) {
-        status = fem_fail(FEM_BAD_INPUT, "none of the %d shapes differs from rest", count);
-        goto done;
-    }
     FEM_TRY(modes_pool_from_shapes(&pool, n, chosen_count, kept));
     modes_condense_options options = condensing(recipe, MODES_SCALE_NONE, chosen_count);
     FEM_TRY(modes_condense(problem, &pool, NULL, &options, NULL, basis, &condensed));
@@ -247,7 +249,7 @@ void modes_quality_destroy(modes_quality *quality) {
     *quality = (modes_quality){0};
 }
 
-// |K x - omega^2 M x| / |K x| over the free degrees of freedom, for x = U z; KU and MU are overwritten by K x and M x.
+// |K x - omega^2 M x| / |K x| over the free degrees of freedom, for x = U z.
 static fem_status ritz_residuals(const modes_problem *problem, int n, int r, const double *Z, const double *KU,
                                  const double *MU, const double *ritz, double *residuals) {
     fem_status status = FEM_OK;

@@ -16,6 +16,7 @@ typedef struct modes_recipe {
     double                energy; // with derivatives: fewer columns when these keep that part of the energy; 1 = count
     bool                  keep;   // with derivatives: all linear modes stay as they are, derivatives fill what is left
     modes_condense_method condense; // with derivatives
+    modes_scaling         scaling;  // of linear modes and derivatives before they are condensed
     modes_metric          metric;   // of PCA
     double                distance; // of a sketch: shapes closer together than this part of the largest count once
     modes_krylov_options  krylov; // seeds, interfaces, orthogonalisation; count, ritz and inverse are set by the recipe

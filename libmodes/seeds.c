@@ -60,12 +60,8 @@ static void fill_field(const fem_mesh *mesh, const double centre[3], double size
     }
 }
 
-// Uniform in (-1, 1), a sequence that depends on *state only (splitmix64).
-static double random_number(unsigned long *state) {
-    unsigned long z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (double)((z ^ (z >> 31)) >> 11) * (2.0 / 9007199254740992.0) - 1;
+static double random_number(uint64_t *state) { // in [-1, 1)
+    return (double)modes_random_bits(state) * (2.0 / 9007199254740992.0) - 1;
 }
 
 // Quadratic seeds are mixed at random. All 24 polynomials would make blocks so wide that the recursion gets nowhere: a
@@ -74,9 +70,9 @@ static double random_number(unsigned long *state) {
 // and the recursion never leaves a class. Each mixture has a part in all of them.
 void modes_seed_fields(const modes_problem *problem, const unsigned char *fixed, unsigned seeds, int fields,
                        unsigned random_state, double *U0) {
-    int           n = 3 * problem->mesh->vertex_count, column = 0;
-    double        centre[3], size = middle(problem->mesh, centre);
-    unsigned long state = random_state;
+    int      n = 3 * problem->mesh->vertex_count, column = 0;
+    double   centre[3], size = middle(problem->mesh, centre);
+    uint64_t state = random_state;
     for (int field = 0; field < RIGID_FIELDS; field++) {
         double coefficients[RIGID_FIELDS + POLYNOMIALS] = {0};
         coefficients[field] = 1;
@@ -97,22 +93,18 @@ void modes_seed_fields(const modes_problem *problem, const unsigned char *fixed,
             if (fixed[i]) U0[(size_t)c * (size_t)n + (size_t)i] = 0;
 }
 
-// G = F^T X = V S^2 V^T, X <- X V of the largest S. Through the Gram matrix singular values below 1e-8 of the largest
+// G = X^T B X = V S^2 V^T, X <- X V of the largest S. Through the Gram matrix singular values below 1e-8 of the largest
 // drown, which are those that are dropped first.
-fem_status modes_compress(int n, int columns, int keep, const double *F, double *X, double *share) {
+fem_status modes_compress(int n, int columns, int keep, const double *BX, double *X, double *share) {
     fem_status status = FEM_OK;
     size_t     size = (size_t)columns * (size_t)columns;
     double    *G = fem_alloc(size, sizeof *G), *T = fem_alloc(size, sizeof *T);
     double    *values = fem_alloc((size_t)columns, sizeof *values), kept = 0, all = 0;
-    *share = 1;
     if (!G || !T || !values) {
         status = fem_fail(FEM_NO_MEMORY, "no memory to compress %d seeds", columns);
         goto done;
     }
-    if (keep >= columns) goto done;
-    dense_gemm(true, false, columns, columns, n, 1, F, X, 0, G);
-    for (int i = 0; i < columns; i++) // symmetric up to rounding
-        for (int j = 0; j < i; j++) G[i * columns + j] = G[j * columns + i];
+    FEM_TRY(tall_inner(n, columns, columns, BX, X, G));
     FEM_TRY(dense_symmetric_eigen(columns, G, values));
     for (int j = 0; j < columns; j++) all += fmax(values[j], 0);
     for (int j = 0; j < keep; j++) { // the largest come last
@@ -121,7 +113,7 @@ fem_status modes_compress(int n, int columns, int keep, const double *F, double 
                (size_t)columns * sizeof *T);
     }
     FEM_TRY(tall_right(n, columns, keep, T, X));
-    if (all > 0) *share = kept / all;
+    *share = all > 0 ? kept / all : 1;
 done:
     fem_free(G), fem_free(T), fem_free(values);
     return status;

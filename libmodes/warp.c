@@ -10,7 +10,7 @@ void modes_warp_destroy(modes_warp *warp) {
 
 // Derivatives of the shape functions at vertex `corner` of an element: of a T4 they are the same everywhere. At the
 // corner of an H8 they see its three edges alone; in a bent H8 the derivative across the beam is exact there.
-static double corner_gradients(const fem_mesh *mesh, const int *v, int corner, double g[8][3]) {
+static void corner_gradients(const fem_mesh *mesh, const int *v, int corner, double g[8][3]) {
     static const int place[8][3] = {{0, 0, 0}, {1, 0, 0}, {1, 1, 0}, {0, 1, 0},
                                     {0, 0, 1}, {1, 0, 1}, {1, 1, 1}, {0, 1, 1}};
     int              width = fem_element_vertices(mesh->type);
@@ -28,11 +28,10 @@ static double corner_gradients(const fem_mesh *mesh, const int *v, int corner, d
     for (int a = 0; a < width; a++)
         for (int i = 0; i < 3; i++)
             for (int j = 0; j < 3; j++) J[3 * i + j] += mesh->vertices[3 * (size_t)v[a] + (size_t)i] * dN[a][j];
-    double det = mat3_inverse(inverse, J);
+    mat3_inverse(inverse, J);
     for (int a = 0; a < width; a++)
         for (int j = 0; j < 3; j++)
             g[a][j] = dN[a][0] * inverse[j] + dN[a][1] * inverse[3 + j] + dN[a][2] * inverse[6 + j];
-    return det;
 }
 
 typedef struct curl_work {

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 // To be raised whenever the same input gives another class: part of every key.
-enum { CLASS_VERSION = 1 };
+enum { CLASS_VERSION = 2 };
 
 // ---- key -----------------------------------------------------------------------------------------------------------
 
@@ -28,6 +28,7 @@ static fem_hash hash_recipe(fem_hash hash, const modes_recipe *recipe) {
     hash = hash_int(hash, (int)recipe->kind);
     hash = hash_int(hash, (int)recipe->condense);
     hash = hash_int(hash, (int)recipe->metric);
+    hash = hash_int(hash, (int)recipe->scaling);
     hash = hash_double(hash, recipe->energy);
     hash = hash_int(hash, (int)recipe->krylov.seeds);
     return hash_int(hash, (int)recipe->krylov.orthogonalise.method);

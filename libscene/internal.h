@@ -196,6 +196,10 @@ typedef struct raw_part {
         int    type, method, elements, poses, sampling, held_out, seed;
         double error, displacement;
     } forces;
+    struct {
+        double normal, tangential;
+        int    samples;
+    } drag;
 } raw_part;
 
 typedef struct raw_damping {
@@ -242,6 +246,11 @@ typedef struct raw_environment {
     struct {
         double stiffness, damping, friction, slip_velocity;
     } contact;
+    struct {
+        double speed, direction[3], up[3], ground, reference_height, roughness, intensity, length;
+        double gust, gust_period, gust_duration, density;
+        int    seed;
+    } wind;
 } raw_environment;
 
 typedef struct raw_move {
@@ -373,6 +382,8 @@ fem_status scene_read_decompose(scene_reader *reader, const cJSON *object, const
 // The domain that a name or number means.
 fem_status scene_find_domain(const scene_reader *reader, const cJSON *node, const char *name, const domain_tree *tree,
                              int *domain);
+// The wind of an environment, when it has one; the path stands at the environment.
+fem_status scene_read_wind(scene_reader *reader, const cJSON *environment, const raw_environment *raw, scene *s);
 fem_status scene_read_obstacle(scene_reader *reader, const cJSON *node, scene_obstacle *obstacle);
 // Reads the keyframes of a move into it; `dynamic` scenes start at rest.
 fem_status scene_read_keyframes(scene_reader *reader, const cJSON *node, bool dynamic, scene_move *move);
@@ -381,6 +392,24 @@ fem_status scene_find_material(const scene_reader *reader, const cJSON *node, in
                                int *index);
 fem_status scene_find_region(const scene_reader *reader, const cJSON *node, const char *name, const fem_mesh *mesh,
                              int *region);
+
+// ---- wind (wind.c) --------------------------------------------------------------------------------------------------
+
+// The wind of a scene on a tree, in batches of a class each.
+typedef struct scene_wind scene_wind;
+void                      scene_wind_destroy(scene_wind *wind);
+// What the wind takes hold of: class k has the surface of `mesh`, or where `triangles` is given these, and r modes U.
+typedef struct scene_sail {
+    const fem_mesh    *mesh;
+    const int         *triangles; // 3 each, vertices of the mesh; NULL: the surface of the mesh
+    int                triangle_count;
+    const modes_basis *basis;
+    scene_drag         drag;
+} scene_sail;
+fem_status scene_wind_create(scene_wind **wind, const scene *s, int class_count, const scene_sail *sails, int count,
+                             const solver_tree_instance *instances);
+// Loads of the wind at the tree's present state, instead of those that it has, or besides them.
+fem_status scene_wind_apply(scene_wind *wind, solver_tree *tree, bool besides);
 
 // ---- the run's pieces (forces.c) ------------------------------------------------------------------------------
 

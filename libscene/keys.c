@@ -229,6 +229,15 @@ static const scene_key forces_keys[] = {
 };
 static const scene_table forces_table = {.name = "forces", TABLE(forces_keys), .typed = true, .about = "How a reduced part computes its internal forces."};
 
+static const scene_key drag_keys[] = {
+    {.name = "normal", .fallback = {1.2}, WITHIN(0, 100), AT(raw_part, drag.normal),
+     .about = "coefficient of the wind's pressure on its surface: 1.2 for a plate or a leaf, 1.8 for a round rod (whose drag coefficient is then 1.2)"},
+    {.name = "tangential", .fallback = {0.02}, WITHIN(0, 100), AT(raw_part, drag.tangential), .about = "coefficient of the friction along its surface"},
+    {.name = "samples", .type = KEY_INTEGER, .fallback = {12}, WITHIN(0, 100000), AT(raw_part, drag.samples),
+     .about = "places of its surface, of each domain when it is cut, where the wind is felt; 0: it feels none"},
+};
+static const scene_table drag_table = {.name = "drag", TABLE(drag_keys), .about = "What the wind of the environment does to a part."};
+
 static const scene_key part_keys[] = {
     {.name = "mesh", .type = KEY_MESH, .required = true, .table = &scene_mesh_table, AT(raw_part, mesh),
      .about = "a mesh file (.veg, .vegb, .node, .ele, .vtu, .vtk, .msh, .mesh, .meshb, .inp, each also with .gz), or a "
@@ -240,6 +249,7 @@ static const scene_key part_keys[] = {
     {.name = "quadrature", .type = KEY_INTEGER, .fallback = {2}, WITHIN(2, 3), AT(raw_part, quadrature), .about = "Gauss points per direction of a hexahedron"},
     {.name = "modes", .type = KEY_SECTION, .table = &scene_modes_table, AT(raw_part, modes), .about = "its basis, when the solver's method is `reduced`"},
     {.name = "forces", .type = KEY_SECTION, .table = &forces_table, .about = "its reduced forces, when the solver's method is `reduced`"},
+    {.name = "drag", .type = KEY_SECTION, .table = &drag_table, .about = "how the wind takes hold of it"},
 };
 const scene_table scene_part_table = {.name = "part", TABLE(part_keys), .about = "One entry of `parts`."};
 
@@ -325,11 +335,32 @@ static const scene_key contact_keys[] = {
 };
 static const scene_table contact_table = {.name = "contact", TABLE(contact_keys), .about = "Penalty contact of reduced bodies with the obstacles."};
 
+static const scene_key wind_keys[] = {
+    {.name = "speed", .fallback = {5}, .unit = "m/s", WITHIN(0, 100), AT(raw_environment, wind.speed), .about = "mean at the reference height"},
+    {.name = "direction", .shape = SHAPE_VECTOR, .fallback = {1, 0, 0}, WITHIN(-1e6, 1e6), AT(raw_environment, wind.direction), .about = "where it blows to; made horizontal"},
+    {.name = "up", .shape = SHAPE_VECTOR, .fallback = {NAN, NAN, NAN}, .otherwise = "against gravity; z without gravity", WITHIN(-1e6, 1e6), AT(raw_environment, wind.up),
+     .about = "away from the ground"},
+    {.name = "ground", .fallback = {0}, .unit = "m", WITHIN(-1e6, 1e6), AT(raw_environment, wind.ground), .about = "height of the ground, along `up`"},
+    {.name = "reference_height", .fallback = {10}, .unit = "m", WITHIN(1e-3, 1e4), AT(raw_environment, wind.reference_height), .about = "above the ground"},
+    {.name = "roughness", .fallback = {0.1}, .unit = "m", WITHIN(1e-6, 10), AT(raw_environment, wind.roughness),
+     .about = "length of the logarithmic law: 0.03 open grass, 0.3 bushes, 1 forest"},
+    {.name = "intensity", .fallback = {0.25}, WITHIN(0, 1), AT(raw_environment, wind.intensity), .about = "of the turbulence: its standard deviation over `speed`"},
+    {.name = "length", .fallback = {20}, .unit = "m", WITHIN(1e-3, 1e5), AT(raw_environment, wind.length), .about = "of the turbulence: longitudinal integral scale"},
+    {.name = "gust", .fallback = {0.5}, WITHIN(0, 5), AT(raw_environment, wind.gust), .about = "the strongest gust: what it adds, over `speed`"},
+    {.name = "gust_period", .fallback = {8}, .unit = "s", WITHIN(1e-2, 1e5), AT(raw_environment, wind.gust_period), .about = "mean time between gusts"},
+    {.name = "gust_duration", .fallback = {4}, .unit = "s", WITHIN(1e-2, 1e5), AT(raw_environment, wind.gust_duration), .about = "of one gust, at most `gust_period`"},
+    {.name = "density", .fallback = {1.2}, .unit = "kg/m^3", WITHIN(0, 2000), AT(raw_environment, wind.density), .about = "of the air"},
+    {.name = "seed", .type = KEY_INTEGER, .fallback = {1}, WITHIN(0, 1000000000), AT(raw_environment, wind.seed), .about = "of gusts and turbulence"},
+};
+static const scene_table wind_table = {.name = "wind", TABLE(wind_keys),
+    .about = "Wind on reduced bodies: a mean that grows with height, gusts and turbulence that travel with it."};
+
 static const scene_key environment_keys[] = {
     {.name = "gravity", .shape = SHAPE_VECTOR, .fallback = {0, 0, 0}, .unit = "m/s^2", WITHIN(-1e6, 1e6), AT(raw_environment, gravity),
      .about = "acceleration of free fall"},
     {.name = "obstacles", .type = KEY_LIST, .otherwise = "none", .table = &scene_obstacle_table, AT(raw_environment, obstacles), .about = "what reduced bodies collide with"},
     {.name = "contact", .type = KEY_SECTION, .table = &contact_table, .about = "how hard the collisions are"},
+    {.name = "wind", .type = KEY_SECTION, .otherwise = "none", .table = &wind_table, .about = "moving air"},
 };
 static const scene_table environment_table = {.name = "environment", TABLE(environment_keys),
     .about = "What surrounds the objects."};

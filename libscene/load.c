@@ -145,6 +145,7 @@ static fem_status read_part(scene_reader *reader, const cJSON *node, int materia
     part->training.held_out = raw.forces.held_out;
     part->training.loaded = raw.forces.sampling == 0;
     part->training.seed = (unsigned)raw.forces.seed;
+    part->drag = (scene_drag){raw.drag.normal, raw.drag.tangential, raw.drag.samples};
     FEM_TRY(scene_read_modes(reader, cJSON_GetObjectItemCaseSensitive(node, "modes"), &raw.modes, part, &part->modes));
 done:
     return status;
@@ -207,8 +208,12 @@ static fem_status read_objects(scene_reader *reader, const cJSON *node, scene *s
     memcpy(s->velocity, raw.velocity, sizeof s->velocity);
     memcpy(s->spin, raw.spin, sizeof s->spin);
     FEM_TRY(check_placement(reader, node->child, s));
-    if (cJSON_GetObjectItemCaseSensitive(node->child, "decompose"))
-        FEM_TRY(scene_read_decompose(reader, node->child, &raw.decompose, s));
+    bool cut = cJSON_GetObjectItemCaseSensitive(node->child, "decompose");
+    if (!cut && s->windy) { // a single body in the wind is a tree of one domain
+        raw.decompose.count = 1;
+        raw.decompose.total = s->parts[s->object].modes.recipe.count;
+    }
+    if (cut || s->windy) FEM_TRY(scene_read_decompose(reader, node->child, &raw.decompose, s));
     reader_leave(reader, length);
 done:
     return status;
@@ -265,6 +270,7 @@ static fem_status read_environment(scene_reader *reader, const raw_environment *
         reader_leave(reader, innermost);
     }
     reader_leave(reader, inner);
+    FEM_TRY(scene_read_wind(reader, section, raw, s));
     reader_leave(reader, length);
 done:
     return status;

@@ -149,6 +149,7 @@ typedef struct tree_motion {
     double           *total;    // 3 per vertex
     bool             *done;     // per action: this change of stiffness has been made
     solver_contact  **contacts; // per domain, or NULL
+    scene_wind       *wind;     // or NULL
     double           *work, *load;
     double           *u, *v;
     double            seconds;
@@ -158,6 +159,7 @@ typedef struct tree_motion {
 static void destroy(scene_motion *motion) {
     tree_motion *m = (tree_motion *)motion;
     for (int i = 0; m->contacts && i < m->assembly->count; i++) solver_contact_destroy(m->contacts[i]);
+    scene_wind_destroy(m->wind);
     solver_tree_destroy(m->tree);
     solver_assembly_destroy(m->assembly);
     fem_free(m->point), fem_free(m->loads), fem_free(m->total), fem_free(m->done), fem_free(m->contacts);
@@ -322,6 +324,7 @@ static fem_status step(scene_motion *motion, double time) {
     FEM_TRY(change_stiffness(m, time - h));
     FEM_TRY(apply_loads(m, time - h / 2));
     FEM_TRY(apply_contact(m, time - h, time));
+    if (m->wind) FEM_TRY(scene_wind_apply(m->wind, m->tree, m->contacts != NULL));
     FEM_TRY(solver_tree_step(m->tree));
     motion->time = time;
     m->steps++;
@@ -463,6 +466,46 @@ done:
     return status;
 }
 
+// Each domain feels the wind on the surface of the whole body that belongs to its elements.
+static fem_status make_wind(tree_motion *m) {
+    fem_status             status = FEM_OK;
+    const solver_assembly *a = m->assembly;
+    const scene_part      *part = &m->s->parts[m->s->object];
+    int                    count = 0, *triangles = NULL, *own = NULL, *local = NULL;
+    scene_sail            *sails = NULL;
+    if (!m->s->windy) return FEM_OK;
+    FEM_TRY(fem_mesh_surface(m->mesh, &count, &triangles, NULL));
+    sails = fem_calloc((size_t)a->class_count, sizeof *sails);
+    own = fem_alloc(3 * (size_t)count, sizeof *own);
+    local = fem_alloc((size_t)m->mesh->vertex_count, sizeof *local);
+    if (!sails || !own || !local) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for wind on %d triangles", count);
+        goto done;
+    }
+    int used = 0;
+    for (int i = 0; i < a->count; i++) { // a triangle goes to the first domain that has all of it
+        const solver_class *c = a->classes[a->instances[i].class_index];
+        scene_sail         *sail = &sails[a->instances[i].class_index];
+        int                 first = used;
+        for (int v = 0; v < m->mesh->vertex_count; v++) local[v] = -1;
+        for (int v = 0; v < c->mesh.vertex_count; v++) local[a->local[i][v]] = v;
+        for (int t = 0; t < count; t++) {
+            int *corner = triangles + 3 * (size_t)t;
+            if (corner[0] < 0 || local[corner[0]] < 0 || local[corner[1]] < 0 || local[corner[2]] < 0) continue;
+            for (int k = 0; k < 3; k++) own[3 * (size_t)used + (size_t)k] = local[corner[k]];
+            corner[0] = -1;
+            used++;
+        }
+        *sail = (scene_sail){.mesh = &c->mesh, .triangles = own + 3 * (size_t)first, .basis = &c->basis};
+        sail->triangle_count = used - first;
+        sail->drag = part->drag;
+    }
+    FEM_TRY(scene_wind_create(&m->wind, m->s, a->class_count, sails, a->count, a->instances));
+done:
+    fem_free(triangles), fem_free(own), fem_free(local), fem_free(sails);
+    return status;
+}
+
 static fem_status place_root(tree_motion *m) {
     fem_status          status = FEM_OK;
     solver_frame_motion start;
@@ -510,6 +553,7 @@ fem_status scene_motion_tree(scene_motion **motion, const scene *s, const fem_bo
     solver_tree_set_gravity(m->tree, s->gravity);
     FEM_TRY(make_loads(m, body));
     FEM_TRY(make_contact(m, notes));
+    FEM_TRY(make_wind(m));
     FEM_TRY(change_stiffness(m, 0));
     *motion = &m->base;
     m = NULL;

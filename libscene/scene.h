@@ -52,6 +52,12 @@ typedef struct scene_modes {
     scene_loading     *loads; // of a sketch
 } scene_modes;
 
+// What the wind does to a part.
+typedef struct scene_drag {
+    double normal, tangential; // coefficients, see wind.h
+    int    samples;
+} scene_drag;
+
 typedef struct scene_part {
     char                     *name;
     fem_mesh                  mesh; // in metres, with the scene's materials
@@ -61,6 +67,7 @@ typedef struct scene_part {
     scene_modes               modes;
     scene_forces_kind         forces;
     cubature_training_options training; // SCENE_CUBATURE
+    scene_drag                drag;
 } scene_part;
 
 typedef struct scene_keyframe {
@@ -123,6 +130,8 @@ typedef struct scene {
     double                 velocity[3], spin[3];        // of a body without supports at time 0
     double                 gravity[3];
     solver_contact_options contact;
+    bool                   windy;
+    solver_wind_options    wind; // when it is
     int                    obstacle_count;
     scene_obstacle        *obstacles;
     int                    action_count;

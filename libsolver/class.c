@@ -35,19 +35,19 @@ static fem_hash class_key(const solver_class *c, const fem_mesh *around, int pla
                           const solver_class_options *o) {
     const modes_recipe *recipe = &o->recipe;
     const int           numbers[] = {o->modes,
-                                     o->forces,
-                                     o->mass,
+                                     (int)o->forces,
+                                     (int)o->mass,
                                      o->quadrature,
                                      o->wrenches,
-                                     recipe->method,
+                                     (int)recipe->method,
                                      recipe->linear,
                                      recipe->derivatives,
-                                     recipe->kind,
+                                     (int)recipe->kind,
                                      recipe->keep,
-                                     recipe->condense,
-                                     recipe->metric,
+                                     (int)recipe->condense,
+                                     (int)recipe->metric,
                                      (int)recipe->krylov.seeds,
-                                     recipe->krylov.orthogonalise.method};
+                                     (int)recipe->krylov.orthogonalise.method};
     fem_hash            hash = fem_hash_add(fem_mesh_hash(&c->mesh), numbers, sizeof numbers);
     hash = add_double(hash, recipe->energy);
     if (o->forces == SOLVER_FORCES_CUBATURE) hash = cubature_training_hash(hash, &o->training);
@@ -185,6 +185,7 @@ static fem_status make_basis(solver_class *c, const modes_problem *problem, cons
     recipe.krylov.interface_count = count;
     recipe.krylov.interfaces = wrenches;
     recipe.krylov.interface_seeds = count > 0 && linear > 1 ? linear - (linear < 12 ? linear / 2 : 6) : 0;
+    recipe.krylov.norm = MODES_NORM_ENERGY; // what hangs on a domain moves with its interfaces, small as these may be
     FEM_TRY(build_basis(c, problem, body, &recipe, progress));
 done:
     fem_free(wrenches), fem_free(spread);

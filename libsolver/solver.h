@@ -115,5 +115,6 @@ fem_status solver_add_surface_load(const fem_mesh *mesh, int count, const int *v
 #include "libsolver/class.h"
 #include "libsolver/assembly.h"
 #include "libsolver/wind.h"
+#include "libsolver/wind.h"
 
 #endif

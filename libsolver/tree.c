@@ -481,7 +481,10 @@ done:
 void solver_tree_destroy(solver_tree *tree) {
     if (!tree) return;
     for (int k = 0; tree->instances && k < tree->count; k++) fem_free((void *)(uintptr_t)tree->instances[k].name);
-    for (int i = 0; tree->domains && i < tree->count; i++) fem_free(tree->domains[i].load);
+    for (int i = 0; tree->domains && i < tree->count; i++) {
+        fem_free(tree->domains[i].load);
+        fem_free(tree->domains[i].resistance);
+    }
     fem_free(tree->classes);
     fem_free(tree->instances);
     fem_free(tree->sorted);

@@ -104,12 +104,19 @@ fem_status solver_tree_set_stiffness(solver_tree *tree, int instance, double fac
 fem_status solver_tree_set_frequency(solver_tree *tree, int instance, double factor); // stiffness = factor^2
 fem_status solver_tree_set_damping(solver_tree *tree, int instance, double damping_mass, double damping_stiffness);
 fem_status solver_tree_set_time_step(solver_tree *tree, double time_step);
+double     solver_tree_time_step(const solver_tree *tree);
 
 // ---- loads: held until changed, during steps evaluated where the step is ----------------------------------------
 
 void solver_tree_set_gravity(solver_tree *tree, const double gravity[3]);
 // Wrench (force; torque about the frame's origin) in the axes of the domain, and r modal forces. NULL = 0.
 fem_status solver_tree_set_load(solver_tree *tree, int instance, const double *wrench, const double *modal);
+fem_status solver_tree_add_load(solver_tree *tree, int instance, const double *wrench, const double *modal); // besides
+// How the load of a domain falls when it gives way, so that steps may be long although it is strong: during a step it
+// is load - S (ddq; a; al), the accelerations of modes and frame. Forces f that depend on velocities with df/dv = -D
+// have S = h D: then they are those of the end of the step. S: (r + 6)(r + 7)/2 numbers, lower triangle row by row,
+// modes before force before torque, positive semidefinite. NULL = 0. The lumped levels read the part of the modes only.
+fem_status solver_tree_set_resistance(solver_tree *tree, int instance, const double *S);
 // A point of a domain: X and rows U (3 x r, row-major, NULL for r = 0) in class coordinates; copied. Gives its number.
 fem_status solver_tree_add_point(solver_tree *tree, int instance, const double X[3], const double *rows, int *point);
 fem_status solver_tree_set_force(solver_tree *tree, int point, const double force[3]); // world axes, N

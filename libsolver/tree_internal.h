@@ -79,9 +79,10 @@ typedef struct tree_domain {
     const int *children; // sorted indices, in the caller's order
     size_t     offset;
     double     scale, stiffness, damping_mass, damping_stiffness;
-    double    *W;    // 3 rows of the parent's stride: of the interface to the parent
-    double    *load; // 6 + r: set by solver_tree_set_load, or NULL
-    int        root; // index of its tree_root, or -1
+    double    *W;          // 3 rows of the parent's stride: of the interface to the parent
+    double    *load;       // 6 + r: set by solver_tree_set_load, or NULL
+    double    *resistance; // (r + 6)(r + 7)/2: set by solver_tree_set_resistance, or NULL
+    int        root;       // index of its tree_root, or -1
 } tree_domain;
 
 typedef struct tree_root {
@@ -128,6 +129,7 @@ typedef struct tree_evaluation {
     const double *q, *dq, *q_start, *dq_start; // all coordinates
     double        c_damping, c_stiffness;
     double        time;
+    bool          resists; // loads give way
 } tree_evaluation;
 
 // Fast versions of the pieces of a pass (kernel_tree.c), chosen at run time.
@@ -211,6 +213,8 @@ void tree_velocities(solver_tree *tree, bool poses);
 // Loads of the pass into wrench and modal (tree_loads.c).
 void tree_gather_loads(solver_tree *tree, const double *q);
 bool tree_needs_poses(const solver_tree *tree); // some load is given in world axes
+// Frames have the acceleration -g when they rest: what S makes of that is taken back.
+void tree_gather_resistance(solver_tree *tree);
 // Frames and velocities of the present state, when they are not known (tree_state.c).
 void tree_update_motion(solver_tree *tree);
 // What the parent of a domain feels, from I and b in the domain's axes: into the parent's, and made ready (tree_up.c).

@@ -8,7 +8,7 @@ void solver_tree_set_gravity(solver_tree *tree, const double gravity[3]) {
     for (int i = 0; i < 3; i++) tree->gravity[i] = gravity[i];
 }
 
-fem_status solver_tree_set_load(solver_tree *tree, int instance, const double *wrench, const double *modal) {
+static fem_status put_load(solver_tree *tree, int instance, double keep, const double *wrench, const double *modal) {
     if (instance < 0 || instance >= tree->count)
         return fem_fail(FEM_BAD_INPUT, "domain %d, expected 0 to %d", instance, tree->count - 1);
     tree_domain *domain = &tree->domains[tree->sorted[instance]];
@@ -21,8 +21,32 @@ fem_status solver_tree_set_load(solver_tree *tree, int instance, const double *w
         domain->load = fem_calloc(6 + (size_t)domain->r, sizeof *domain->load);
         if (!domain->load) return fem_fail(FEM_NO_MEMORY, "load of domain %d", instance);
     }
-    for (int i = 0; i < 6; i++) domain->load[i] = wrench ? wrench[i] : 0;
-    for (int l = 0; l < domain->r; l++) domain->load[6 + l] = modal ? modal[l] : 0;
+    for (int i = 0; i < 6; i++) domain->load[i] = keep * domain->load[i] + (wrench ? wrench[i] : 0);
+    for (int l = 0; l < domain->r; l++) domain->load[6 + l] = keep * domain->load[6 + l] + (modal ? modal[l] : 0);
+    return FEM_OK;
+}
+
+fem_status solver_tree_set_load(solver_tree *tree, int instance, const double *wrench, const double *modal) {
+    return put_load(tree, instance, 0, wrench, modal);
+}
+
+fem_status solver_tree_add_load(solver_tree *tree, int instance, const double *wrench, const double *modal) {
+    return put_load(tree, instance, 1, wrench, modal);
+}
+
+fem_status solver_tree_set_resistance(solver_tree *tree, int instance, const double *S) {
+    if (instance < 0 || instance >= tree->count)
+        return fem_fail(FEM_BAD_INPUT, "domain %d, expected 0 to %d", instance, tree->count - 1);
+    tree_domain *domain = &tree->domains[tree->sorted[instance]];
+    size_t       r = (size_t)domain->r, size = (r + 6) * (r + 7) / 2;
+    for (size_t k = 0; S && k < size; k++)
+        if (!isfinite(S[k])) return fem_fail(FEM_BAD_INPUT, "domain %d: the resistance is not finite", instance);
+    if (!domain->resistance) {
+        if (!S) return FEM_OK;
+        domain->resistance = fem_calloc(size, sizeof *domain->resistance);
+        if (!domain->resistance) return fem_fail(FEM_NO_MEMORY, "resistance of domain %d", instance);
+    }
+    for (size_t k = 0; k < size; k++) domain->resistance[k] = S ? S[k] : 0;
     return FEM_OK;
 }
 
@@ -91,6 +115,8 @@ void solver_tree_point(solver_tree *tree, int index, double x[3], double v[3]) {
 
 bool tree_needs_poses(const solver_tree *tree) {
     if (tree->spring_count > 0) return true;
+    for (int i = 0; vec3_dot(tree->gravity, tree->gravity) > 0 && i < tree->count; i++)
+        if (tree->domains[i].resistance) return true;
     for (int k = 0; k < tree->point_count; k++)
         if (vec3_dot(tree->points[k].force, tree->points[k].force) > 0) return true;
     return false;
@@ -126,5 +152,29 @@ void tree_gather_loads(solver_tree *tree, const double *q) {
     for (int k = 0; k < tree->point_count; k++) {
         const tree_point *point = &tree->points[k];
         if (vec3_dot(point->force, point->force) > 0) add_point_force(tree, point, point->force, q);
+    }
+}
+
+void tree_gather_resistance(solver_tree *tree) {
+    bool lumped = tree->options.subtree != SOLVER_ARTICULATED;
+    if (lumped || !(vec3_dot(tree->gravity, tree->gravity) > 0)) return;
+    for (int i = 0; i < tree->count; i++) {
+        const tree_domain *domain = &tree->domains[i];
+        tree_lanes        *lanes = tree->blocks[domain->block].lanes;
+        const double      *S = domain->resistance;
+        size_t             r = (size_t)domain->r;
+        double             Q[9], g[3];
+        if (!S) continue;
+        lane_get(9, lanes->Q, domain->lane, Q);
+        mat3_mul_t_vec(g, Q, tree->gravity);
+        for (size_t k = 0; k < 3; k++) // columns of the force
+            for (size_t row = 0; row < r + 6; row++) {
+                size_t low = row < r + k ? row : r + k, high = row < r + k ? r + k : row;
+                double change = S[high * (high + 1) / 2 + low] * g[k];
+                if (row < r)
+                    tree->modal[domain->offset + row] -= change;
+                else
+                    lanes->wrench[row - r][domain->lane] -= change;
+            }
     }
 }

@@ -192,3 +192,5 @@ fem_status solver_tree_set_time_step(solver_tree *tree, double time_step) {
     if (status == FEM_OK) tree->options = options;
     return status;
 }
+
+double solver_tree_time_step(const solver_tree *tree) { return tree->options.time_step; }

@@ -129,6 +129,7 @@ static fem_status pass(solver_tree *tree, const tree_evaluation *at, const tree_
     tree_velocities(tree, poses);
     lap(&clock, &report->seconds_frames);
     tree_gather_loads(tree, at->q);
+    if (at->resists) tree_gather_resistance(tree);
     lap(&clock, &report->seconds_rest);
     tree_forces(tree, at);
     lap(&clock, &report->seconds_forces);
@@ -243,7 +244,8 @@ fem_status solver_tree_step(solver_tree *tree) {
                           .dq_start = tree->dq_start,
                           .c_damping = w.velocity,
                           .c_stiffness = w.position,
-                          .time = tree->time + w.at * h};
+                          .time = tree->time + w.at * h,
+                          .resists = true};
     tree_weights    old = start_trial(tree, &w);
     for (int k = 0; k < o->passes; k++) {
         FEM_TRY(pass(tree, &at, &old));

@@ -128,6 +128,25 @@ static void own_forces(const solver_tree *tree, const tree_domain *domain, const
     for (int k = 0; k < r * r; k++) e->H[k] = mass * e->H[k] + stiff * work->K[k];
 }
 
+// Loads that give way: S is inertia to those that push the domain.
+static void add_resistance(bool lumped, const tree_domain *domain, equation *e) {
+    const double *S = domain->resistance;
+    int           r = domain->r;
+    for (int i = 0; i < r + 6; i++)
+        for (int j = 0; j <= i; j++, S++) {
+            if (lumped && i >= r) continue;
+            if (j >= r) {
+                e->Mrr[6 * (i - r) + j - r] += *S;
+                if (i > j) e->Mrr[6 * (j - r) + i - r] += *S;
+            } else if (i >= r) {
+                e->Mrq[6 * j + i - r] += *S;
+            } else {
+                e->H[j * r + i] += *S;
+                if (i > j) e->H[i * r + j] += *S;
+            }
+        }
+}
+
 // What hangs on one interface.
 static void add_child(const solver_tree *tree, const tree_domain *domain, const tree_domain *child, equation *e,
                       tree_work *work) {
@@ -314,6 +333,7 @@ static bool up_domain(const solver_tree *tree, tree_block *block, int lane, cons
             e.rigid[i] = e.Mrr[i];
             if (i < 6) e.rigid_b[i] = e.b_r[i], e.outer[i] = wrench[i];
         }
+    if (at->resists && domain->resistance) add_resistance(tree->options.subtree != SOLVER_ARTICULATED, domain, &e);
     for (int k = 0; k < domain->child_count; k++)
         add_child(tree, domain, &tree->domains[domain->children[k]], &e, work);
     if (!solve_domain(tree, domain, block, &e, work)) return false;
@@ -332,8 +352,15 @@ typedef struct up_context {
 } up_context;
 
 static void own_task(void *context, int index, int worker) {
-    up_context *task = context;
-    task->tree->kernels.own(task->tree, &task->tree->blocks[index], task->at, &task->tree->work[worker]);
+    up_context  *task = context;
+    solver_tree *tree = task->tree;
+    tree_block  *block = &tree->blocks[index];
+    size_t       size = ((size_t)block->r + 6) * ((size_t)block->r + 7) / 2;
+    tree->kernels.own(tree, block, task->at, &tree->work[worker]);
+    for (int lane = 0; task->at->resists && lane < block->count; lane++) {
+        const double *S = tree->domains[block->first + lane].resistance;
+        for (size_t k = 0; S && k < size; k++) block->E[k * LANES + (size_t)lane] += S[k]; // both row by row
+    }
 }
 
 static void up_task(void *context, int index, int worker) {

@@ -75,5 +75,7 @@ fem_status solver_wind_load_create(solver_wind_load **load, const solver_wind *w
                                    const solver_tree_instance *instances);
 void       solver_wind_load_destroy(solver_wind_load *load);
 fem_status solver_wind_load_apply(solver_wind_load *load, solver_tree *tree);
+// The same, besides what solver_tree_set_load said, which has to be said anew each time.
+fem_status solver_wind_load_add(solver_wind_load *load, solver_tree *tree);
 
 #endif

@@ -413,42 +413,40 @@ static void test_interface_responses(void **state) {
     }
 }
 
-// four responses are kept of twelve: the best four in the weighted mass norm (Eckart, Young), so the heavy interface
+// four responses are kept of twelve: the best four in the weighted norm (Eckart, Young), so the heavy interface
 // wins, whichever it is
-static void test_interface_compression(void **state) {
-    (void)state;
-    sample p;
-    sample_box(&p, FEM_T4, 6, 3, 3, NULL);
-    sample_hold(&p, "x0");
-    int            n = p.n, count = 0;
-    double         lost[2][2]; // heavy interface, interface looked at
-    modes_inverse *inverse = NULL;
-    double        *X = fem_alloc(12 * (size_t)n, sizeof *X), *MX = fem_alloc(12 * (size_t)n, sizeof *MX);
-    assert_ok(modes_inverse_create(&inverse, &p.problem, MODES_BORDER_MASS));
+static void examine_compression(sample *p, modes_norm norm) {
+    int               n = p->n;
+    double            lost[2][2]; // heavy interface, interface looked at
+    const fem_sparse *N = norm == MODES_NORM_MASS ? &p->M : &p->K;
+    modes_inverse    *inverse = NULL;
+    double           *X = fem_alloc(12 * (size_t)n, sizeof *X), *MX = fem_alloc(12 * (size_t)n, sizeof *MX);
+    assert_ok(modes_inverse_create(&inverse, &p->problem, MODES_BORDER_MASS));
     for (int heavy = 0; heavy < 2; heavy++) {
-        modes_interface      f[2] = {face(&p, "x1", heavy == 0 ? 50 : 1), face(&p, "y1", heavy == 1 ? 50 : 1)};
+        modes_interface      f[2] = {face(p, "x1", heavy == 0 ? 50 : 1), face(p, "y1", heavy == 1 ? 50 : 1)};
         modes_krylov_options o = modes_krylov_default_options();
         modes_krylov_report  report = {0};
         modes_basis          basis = {0};
         double               gram[144], values[12], best = 0, all = 0, rest = 0;
         f[0].lever = f[1].lever = 0.5;
         o.count = 4, o.interface_count = 2, o.interfaces = f, o.interface_seeds = 4, o.inverse = inverse;
-        assert_ok(modes_krylov(&p.problem, &o, NULL, &basis, &report));
+        o.norm = norm;
+        assert_ok(modes_krylov(&p->problem, &o, NULL, &basis, &report));
         for (int i = 0; i < 2; i++) {
-            assert_ok(modes_interface_wrenches(&p.problem, f + i, X + 6 * i * n));
+            assert_ok(modes_interface_wrenches(&p->problem, f + i, X + 6 * i * n));
             for (int k = 0; k < 6; k++) dense_scale(n, f[i].mass * (k < 3 ? 1 : 0.5), X + (6 * i + k) * n);
         }
         assert_ok(modes_inverse_solve(inverse, 12, X, X));
-        double A[16], C[48], D[48]; // energy that the basis misses: x.K x - c.A^-1 c, A = U^T K U, c = U^T K x
-        fem_sparse_multiply(&p.K, 4, basis.U, MX);
+        double A[16], C[48], D[48]; // what the basis misses: x.N x - c.A^-1 c, A = U^T N U, c = U^T N x
+        fem_sparse_multiply(N, 4, basis.U, MX);
         dense_gemm(true, false, 4, 4, n, 1, basis.U, MX, 0, A);
-        fem_sparse_multiply(&p.K, 12, X, MX);
+        fem_sparse_multiply(N, 12, X, MX);
         dense_gemm(true, false, 12, 12, n, 1, X, MX, 0, gram);
         dense_gemm(true, false, 4, 12, n, 1, basis.U, MX, 0, C);
         memcpy(D, C, sizeof D);
         assert_ok(dense_cholesky(4, A));
         dense_cholesky_solve(4, A, 12, D);
-        double missed[2] = {0}, energy[2] = {0}; // of the responses of each interface
+        double missed[2] = {0}, energy[2] = {0}; // of the responses of each interface, in this norm
         for (int j = 0; j < 12; j++) {
             missed[j / 6] += gram[13 * j] - dense_dot(4, C + 4 * j, D + 4 * j);
             energy[j / 6] += gram[13 * j];
@@ -457,19 +455,27 @@ static void test_interface_compression(void **state) {
         assert_ok(dense_symmetric_eigen(12, gram, values));
         for (int j = 0; j < 8; j++) best += values[j];
         for (int i = 0; i < 2; i++) lost[heavy][i] = missed[i] / energy[i];
-        printf("  heavy %s: lost %.3e of the energy, the least possible is %.3e, reported %.3e; of x1 %.3f, "
-               "of y1 %.3f\n",
-               heavy ? "y1" : "x1", rest / all, best / all, 1 - report.interface_share, lost[heavy][0], lost[heavy][1]);
+        printf("  %s norm, heavy %s: lost %.3e, the least possible is %.3e, reported %.3e; of x1 %.3f, of y1 %.3f\n",
+               norm == MODES_NORM_MASS ? "mass" : "energy", heavy ? "y1" : "x1", rest / all, best / all,
+               1 - report.interface_share, lost[heavy][0], lost[heavy][1]);
         assert_true(fabs(rest - best) < 1e-6 * all && fabs(1 - report.interface_share - best / all) < 1e-9);
         assert_int_equal(report.interface_kept, 4);
         assert_int_equal(basis.r, 4);
         modes_basis_destroy(&basis);
         free_report(&report);
-        count++;
     }
     assert_true(lost[0][0] < lost[1][0] && lost[1][1] < lost[0][1]);
     modes_inverse_destroy(inverse);
     fem_free(X), fem_free(MX);
+}
+
+static void test_interface_compression(void **state) {
+    (void)state;
+    sample p;
+    sample_box(&p, FEM_T4, 6, 3, 3, NULL);
+    sample_hold(&p, "x0");
+    examine_compression(&p, MODES_NORM_MASS);
+    examine_compression(&p, MODES_NORM_ENERGY);
     sample_free(&p);
 }
 
@@ -536,6 +542,7 @@ static void test_options(void **state) {
     REFUSED(o.vector_count = 2, "krylov.vector_count is 2");
     REFUSED(o.interface_count = 2, "krylov.interface_count is 2");
     REFUSED(o.interface_seeds = -1, "krylov.interface_seeds is -1");
+    REFUSED(o.norm = (modes_norm)2, "krylov.norm is 2, expected 0 or 1");
     REFUSED(o.inverse = inverse, "belongs to another problem");
     REFUSED(o.orthogonalise.passes = -1, "orthogonalise.passes");
     REFUSED(INTERFACE; f.mass = 0, "interface 0: the mass on an interface is 0");

@@ -270,10 +270,72 @@ static void test_damage(void **state) {
     batter(ele, test_temporary("damaged.ele"), test_temporary("damaged.node"), 1500);
 }
 
+// ---- cut short -------------------------------------------------------------------------------------------------
+
+// Vertices, and elements or triangles.
+static void count(const char *path, int counts[2]) {
+    fem_mesh    mesh = {0};
+    fem_surface surface = {0};
+    if (fem_path_is_surface(path)) {
+        assert_ok(fem_surface_read(&surface, path));
+        counts[0] = surface.vertex_count, counts[1] = surface.triangle_count;
+        fem_surface_destroy(&surface);
+    } else {
+        assert_ok(fem_mesh_read(&mesh, path));
+        counts[0] = mesh.vertex_count, counts[1] = mesh.element_count;
+        fem_mesh_destroy(&mesh);
+    }
+}
+
+// Cuts a file after each of its bytes. What is left is refused, naming the file, or has all vertices and elements.
+static void cut(const char *source, const char *path, bool counted) {
+    static char bytes[1 << 14];
+    int         whole[2], part[2], accepted = 0;
+    long        before = fem_memory_blocks();
+    FILE       *file = fopen(source, "rb");
+    assert_non_null(file);
+    size_t size = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    assert_true(size > 0 && size < sizeof bytes);
+    write_bytes(path, bytes, size);
+    count(path, whole);
+    for (size_t length = 0; length < size; length++) {
+        write_bytes(path, bytes, length);
+        fem_status status = read_any(path);
+        assert_int_equal(fem_memory_blocks(), before);
+        if (status != FEM_OK) {
+            if (status != FEM_BAD_INPUT || strncmp(fem_message(), path, strlen(path)) != 0)
+                fail_msg("%s, %zu bytes: status %d, %s", source, length, status, fem_message());
+            continue;
+        }
+        accepted++;
+        count(path, part);
+        if (counted && (part[0] != whole[0] || part[1] != whole[1]))
+            fail_msg("%s, %zu of %zu bytes: a smaller mesh is accepted", source, length, size);
+    }
+    printf("%-34s cut after each of %zu bytes: %d times still a mesh\n", source, size, accepted);
+    assert_true(accepted < (int)size / 2);
+}
+
+// a file that was cut short is no smaller mesh, but in formats that neither count nor end, where nobody could tell
+static void test_cut(void **state) {
+    (void)state;
+    static const char *const files[] = {"msh/ours", "msh/text",   "msh/2.2-groups", "msh/2.2-bytes", "vtk/ours",
+                                        "vtk/two",  "vtk/bytes",  "mesh/ours",      "meshb/two",     "vegb/two",
+                                        "stl/text", "stl/bytes",  "ply/text",       "ply/bytes",     "veg/two",
+                                        "vtu/ours", "vtu/raw_32", "veg.gz/two",     "inp/ours",      "obj/square"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char source[64], name[32];
+        snprintf(source, sizeof source, "tests/fuzz/corpus/%s", files[i]);
+        snprintf(name, sizeof name, "cut.%.*s", (int)strcspn(files[i], "/"), files[i]);
+        cut(source, test_temporary(name), !ends(name, ".inp") && !ends(name, ".obj"));
+    }
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_fixtures), cmocka_unit_test(test_table_is_complete),
                                        cmocka_unit_test(test_includes), cmocka_unit_test(test_no_file),
-                                       cmocka_unit_test(test_damage)};
+                                       cmocka_unit_test(test_cut),      cmocka_unit_test(test_damage)};
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }

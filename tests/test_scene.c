@@ -553,6 +553,9 @@ static const char *const beyond_schema[] = {
     "unknown_region",
     "unknown_set",
     "vertex_number",
+    "wind_full",
+    "wind_gust_too_long",
+    "wind_upwards",
 };
 
 static bool is_beyond_schema(const char *file) {

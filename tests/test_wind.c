@@ -410,6 +410,130 @@ static void test_tree_loads(void **state) {
     case_destroy(&c);
 }
 
+// a load that gives way is the load less S times the accelerations that come out, with the kernels and without, in
+// gravity too; the lumped levels know the modes only
+static void test_resistance(void **state) {
+    (void)state;
+    enum { MOST = CASE_MODES + 6 };
+    const int           parents[] = {-1, 0, 0, 1, 1}, modes[] = {4, 3, 6, 5, 5};
+    const double        gravity[3] = {1, -9.81, 2};
+    solver_tree_options options = solver_tree_default_options();
+    tree_case           c;
+    double              q[32], dq[32], S[5][MOST * (MOST + 1) / 2], ddq[2][32], light[32];
+    options.time_step = 0.01, options.passes = 1;
+    case_create(&c, 17, 5, parents, modes, 10, 0);
+    c.d[2].scale = 0.7, c.d[3].scale = 1.3;
+    test_random_fill(&c.seed, c.dofs, 0.2, q), test_random_fill(&c.seed, c.dofs, 2, dq);
+    for (int i = 0; i < 5; i++) { // B B^T, as heavy as the domain itself
+        double B[MOST][MOST];
+        int    n = c.d[i].r + 6;
+        test_random_fill(&c.seed, MOST * MOST, 0.3 * sqrt(c.d[i].inertia.m), B[0]);
+        for (int a = 0, at = 0; a < n; a++)
+            for (int b = 0; b <= a; b++) S[i][at++] = dense_dot(n, B[a], B[b]);
+    }
+    for (int plain = 0; plain < 2; plain++) {
+        options.plain = plain == 1;
+        double corrected[5][MOST];
+        for (int turn = 0; turn < 2; turn++) { // with S, then with the load that it came to
+            solver_tree *tree = case_tree(&c, SOLVER_ROOT_FIXED, &options, 0);
+            solver_tree_set_gravity(tree, gravity);
+            case_set_state(&c, tree, q, dq);
+            for (int i = 0; i < 5; i++) {
+                double load[MOST] = {0.3, -0.2, 0.1, 0.05, 0.04, -0.3, 0.1, 0.2, -0.1, 0.3, 0.2, -0.2};
+                if (turn == 0) assert_ok(solver_tree_set_resistance(tree, i, S[i]));
+                for (int a = 0; a < c.d[i].r + 6 && turn == 1; a++) load[a] -= corrected[i][a];
+                assert_ok(solver_tree_set_load(tree, i, load, load + 6));
+            }
+            assert_ok(solver_tree_step(tree));
+            for (int i = 0; i < 5; i++) {
+                const tree_domain *d = &tree->domains[tree->sorted[i]];
+                tree_lanes        *lanes = tree->blocks[d->block].lanes;
+                double             a[MOST], Q[9], g[3];
+                int                r = d->r;
+                memcpy(a, tree->ddq + d->offset, (size_t)r * sizeof *a);
+                memcpy(ddq[turn] + c.offset[i], a, (size_t)r * sizeof *a);
+                lane_get(6, lanes->A, d->lane, a + r);
+                lane_get(9, lanes->Q, d->lane, Q);
+                mat3_mul_t_vec(g, Q, gravity);
+                for (int k = 0; k < 3; k++) a[r + k] += g[k];
+                if (turn == 1) continue;
+                for (int row = 0; row < r + 6; row++) {
+                    double sum = 0;
+                    for (int k = 0; k < r + 6; k++)
+                        sum += S[i][row > k ? row * (row + 1) / 2 + k : k * (k + 1) / 2 + row] * a[k];
+                    corrected[i][row < r ? row + 6 : row - r] = sum;
+                }
+            }
+            solver_tree_destroy(tree);
+        }
+        double worst = 0, largest = 0, apart = 0;
+        for (int k = 0; k < c.dofs; k++) {
+            worst = fmax(worst, fabs(ddq[0][k] - ddq[1][k])), largest = fmax(largest, fabs(ddq[0][k]));
+            if (plain) apart = fmax(apart, fabs(ddq[0][k] - light[k]));
+            light[k] = ddq[0][k];
+        }
+        printf("%s: %.2e of %.2f, from the kernels %.2e\n", plain ? "plain" : "kernels", worst, largest, apart);
+        assert_true(largest > 1 && worst < 1e-8 * largest && apart < 1e-8 * largest);
+    }
+    for (int lumped = SOLVER_CENTER; lumped <= SOLVER_INTERFACE; lumped++) {
+        options.subtree = (solver_subtree)lumped;
+        solver_tree *tree = case_tree(&c, SOLVER_ROOT_FIXED, &options, 0);
+        double       heavy[MOST * (MOST + 1) / 2] = {0}, moved[3];
+        for (int a = 0; a < c.d[2].r; a++) heavy[a * (a + 1) / 2 + a] = 1e12;
+        case_set_state(&c, tree, q, dq);
+        assert_ok(solver_tree_set_resistance(tree, 2, heavy));
+        assert_ok(solver_tree_step(tree));
+        for (int a = 0; a < 3; a++) moved[a] = fabs(solver_tree_dq(tree, 2)[a] - dq[c.offset[2] + a]);
+        assert_true(moved[0] < 1e-6 && moved[1] < 1e-6 && moved[2] < 1e-6); // nothing accelerates such modes
+        solver_tree_destroy(tree);
+    }
+    case_destroy(&c);
+}
+
+// a plate so light that the air would throw it about takes the wind's speed without overshooting, and falls as it must
+static void test_light(void **state) {
+    (void)state;
+    enum { N = 2 };
+    double              x[3 * (N + 1) * (N + 1)], m = 1e-3, A = 0.12, h = 0.05, before = 0;
+    int                 triangles[6 * N * N];
+    solver_wind_options o = solver_wind_default_options();
+    o.intensity = o.gust = 0, o.speed = 7, o.direction[0] = 0, o.direction[2] = 1;
+    solver_wind         *wind = make_wind(&o);
+    solver_wind_surface  s = {0};
+    solver_wind_load    *load = NULL;
+    solver_tree         *tree = NULL;
+    solver_inertia       inertia = {.m = m, .Z0 = {m, 0, 0, 0, m, 0, 0, 0, m}};
+    solver_tree_class    plate = {.name = "plate", .inertia = &inertia};
+    solver_tree_instance instance = {.parent = -1, .scale = 1, .stiffness = 1, .root = SOLVER_ROOT_FREE};
+    solver_tree_options  options = solver_tree_default_options();
+    solver_frame_motion  motion = {.p = {0, 1000, 0}, .Q = {1, 0, 0, 0, 1, 0, 0, 0, 1}};
+    options.time_step = h;
+    make_plate(N, 0.4, 0.3, x, triangles);
+    assert_ok(solver_wind_surface_create(&s, (N + 1) * (N + 1), x, 2 * N * N, triangles, 0, NULL, 1, 1.2, 0));
+    assert_ok(solver_tree_create(&tree, 1, &plate, 1, &instance, &options));
+    assert_ok(solver_tree_set_root(tree, 0, &motion));
+    solver_tree_set_gravity(tree, (const double[]){0, -9.81, 0});
+    assert_ok(solver_wind_load_create(&load, wind, 1, &s, 1, &instance));
+    double U = solver_wind_mean(wind, 1000), D = 1.2 * 1.2 * A * U;
+    printf("a step is %.0f of the longest explicit one\n", h * D / (2 * m));
+    assert_true(h * D / (2 * m) > 10);
+    for (int k = 0; k < 40; k++) {
+        assert_ok(solver_wind_load_apply(load, tree));
+        assert_ok(solver_tree_step(tree));
+        solver_tree_frame(tree, 0, &motion);
+        if (k == 0) assert_true(fabs(motion.v[2] / (h * 0.5 * D * U / (m + h * D)) - 1) < 1e-9);
+        assert_true(motion.v[2] > 0.999 * before && motion.v[2] <= U);     // falling, it meets less wind
+        assert_true(fabs(motion.v[1] / (-9.81 * h * (k + 1)) - 1) < 1e-9); // along the plate nothing resists
+        before = motion.v[2];
+    }
+    printf("after %.0f s %.3f m/s, the wind %.3f m/s\n", 40 * h, before, solver_wind_mean(wind, motion.p[1]));
+    assert_true(before > 0.9 * U);
+    solver_wind_load_destroy(load);
+    solver_tree_destroy(tree);
+    solver_wind_surface_destroy(&s);
+    solver_wind_destroy(wind);
+}
+
 // bad input is refused by name; every allocation may fail
 static void test_refused(void **state) {
     (void)state;
@@ -455,10 +579,10 @@ static void test_refused(void **state) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_profile),  cmocka_unit_test(test_spectrum), cmocka_unit_test(test_divergence),
-        cmocka_unit_test(test_travel),   cmocka_unit_test(test_batch),    cmocka_unit_test(test_plate),
-        cmocka_unit_test(test_cylinder), cmocka_unit_test(test_turn),     cmocka_unit_test(test_tree_loads),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_profile),    cmocka_unit_test(test_spectrum), cmocka_unit_test(test_divergence),
+        cmocka_unit_test(test_travel),     cmocka_unit_test(test_batch),    cmocka_unit_test(test_plate),
+        cmocka_unit_test(test_cylinder),   cmocka_unit_test(test_turn),     cmocka_unit_test(test_tree_loads),
+        cmocka_unit_test(test_resistance), cmocka_unit_test(test_light),    cmocka_unit_test(test_refused),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
