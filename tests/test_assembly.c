@@ -411,7 +411,7 @@ static void test_cubature(void **unused) {
     make_plant(&s);
     set_material(&s.mesh, FEM_NEOHOOKEAN);
     int n = 3 * s.mesh.vertex_count;
-    o.total = 60, o.damping_stiffness = 0.01, o.class.training.error = 0.02;
+    o.total = 60, o.damping_stiffness = 0.01, o.class.training.error = 0.02, o.class.training.poses = 500;
     for (int k = 0; k < 2; k++) {
         o.class.forces = kinds[k];
         solver_assembly *a = assemble(&s, &o);
