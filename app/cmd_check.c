@@ -18,6 +18,7 @@ static int print_json(const scene *s, const scene_summary *a) {
     app_json_numbers(&json, "low", 3, a->low);
     app_json_numbers(&json, "high", 3, a->high);
     app_json_integer(&json, "domains", s->tree.domains.count);
+    app_json_integer(&json, "instances", s->forest.count);
     app_json_integer(&json, "frames", a->frames);
     app_json_number(&json, "steps", a->steps);
     app_json_number(&json, "step", s->solver.time_step);
@@ -31,13 +32,21 @@ static int print_text(const scene *s, const scene_summary *a) {
     const scene_part *part = &s->parts[s->object];
     printf("%s: good\n", s->path);
     if (s->title) printf("  %s\n", s->title);
-    printf("  part       %s: %d vertices, %d %s, %d region%s\n", part->name, a->vertices, a->elements,
-           part->mesh.type == FEM_T4 ? "tetrahedra" : "hexahedra", a->regions, a->regions == 1 ? "" : "s");
+    if (s->forest.count > 0)
+        printf("  instances  %d of %d parts: %d vertices, %d elements in all\n", s->forest.count, s->forest.part_count,
+               a->vertices, a->elements);
+    else
+        printf("  part       %s: %d vertices, %d %s, %d region%s\n", part->name, a->vertices, a->elements,
+               part->mesh.type == FEM_T4 ? "tetrahedra" : "hexahedra", a->regions, a->regions == 1 ? "" : "s");
     printf("  size       (%.4g, %.4g, %.4g) to (%.4g, %.4g, %.4g) m\n", a->low[0], a->low[1], a->low[2], a->high[0],
            a->high[1], a->high[2]);
     printf("  mass       %.6g kg, volume %.6g m^3\n", a->mass, a->volume);
-    printf("  supports   %d vertices fixed, %d moved; %d degrees of freedom are free\n", a->fixed, a->moved,
-           a->free_dofs);
+    if (s->forest.count > 0)
+        printf("  supports   %d vertices fixed, %d moved; %d degrees of freedom in modes\n", a->fixed, a->moved,
+               a->free_dofs);
+    else
+        printf("  supports   %d vertices fixed, %d moved; %d degrees of freedom are free\n", a->fixed, a->moved,
+               a->free_dofs);
     if (s->tree.domains.count > 0)
         printf("  domains    %d in a tree of depth %d, %d closures of loops and %d further feet on springs\n",
                s->tree.domains.count, s->tree.domains.report.depth, s->tree.domains.closures.count,

@@ -253,6 +253,7 @@ static void json_tree(app_json *json, const scene *s) {
     app_json_integer(json, "domains", t->count);
     app_json_integer(json, "depth", t->report.depth);
     app_json_integer(json, "total_modes", s->tree.assembly.total);
+    app_json_number(json, "damping_ratio", s->tree.damping_ratio);
     app_json_integer(json, "closures", t->closures.count);
     app_json_integer(json, "grounds", t->grounds.count);
     app_json_array(json, "list");
@@ -277,6 +278,8 @@ static void print_tree(const scene *s) {
     printf("\ntree          %d domains, depth %d, %d to %d elements each\n", t->count, t->report.depth,
            t->report.smallest, t->report.largest);
     if (s->tree.assembly.total > 0) printf("modes         %d in all, shared out by size\n", s->tree.assembly.total);
+    if (s->tree.damping_ratio > 0)
+        printf("damping       %.3g%% of the lowest mode, by stiffness\n", 100 * s->tree.damping_ratio);
     if (t->closures.count + t->grounds.count > 0)
         printf("springs       %d closures of loops, %d further feet\n", t->closures.count, t->grounds.count);
     printf("  number  level  parent  elements  modes  forces      stiffness  interface m^2  name\n");
@@ -290,7 +293,87 @@ static void print_tree(const scene *s) {
     }
 }
 
-static int json_scene(const scene *s, const fem_quality *qualities) {
+// ---- instances, by part and level
+// ------------------------------------------------------------------------------------
+
+enum { FOREST_LEVELS = 64 };
+
+typedef struct forest_row {
+    int    level, part, count;
+    double smallest, largest; // scales
+} forest_row;
+
+// Rows by level, then by part. Caller frees.
+static int forest_rows(const scene *s, forest_row **rows) {
+    const scene_forest *f = &s->forest;
+    int                 parts = f->part_count, count = 0;
+    int                *level = fem_calloc((size_t)f->count, sizeof *level);
+    double             *scale = fem_calloc((size_t)f->count, sizeof *scale);
+    forest_row         *all = fem_calloc((size_t)parts * FOREST_LEVELS, sizeof *all);
+    for (int i = 0; level && scale && all && i < f->count; i++) {
+        int parent = f->instances[i].parent;
+        level[i] = parent < 0 ? 0 : level[parent] + (level[parent] < FOREST_LEVELS - 1);
+        scale[i] = f->instances[i].at.scale * (parent < 0 ? 1 : scale[parent]);
+        forest_row *row = &all[level[i] * parts + f->instances[i].part];
+        row->level = level[i], row->part = f->instances[i].part;
+        row->smallest = row->count == 0 || scale[i] < row->smallest ? scale[i] : row->smallest;
+        row->largest = row->count == 0 || scale[i] > row->largest ? scale[i] : row->largest;
+        row->count++;
+    }
+    for (int i = 0; level && scale && all && i < parts * FOREST_LEVELS; i++)
+        if (all[i].count > 0) all[count++] = all[i];
+    fem_free(level), fem_free(scale);
+    *rows = all;
+    return count;
+}
+
+static void json_forest(app_json *json, const scene *s) {
+    forest_row *rows = NULL;
+    int         count = forest_rows(s, &rows), modes = 0;
+    for (int i = 0; i < s->forest.count; i++) modes += s->forest.parts[s->forest.instances[i].part].options.modes;
+    app_json_object(json, "forest");
+    app_json_integer(json, "instances", s->forest.count);
+    app_json_integer(json, "modes", modes);
+    app_json_integer(json, "elements", s->parts[s->object].mesh.element_count);
+    app_json_array(json, "list");
+    for (int i = 0; i < count; i++) {
+        app_json_object(json, NULL);
+        app_json_integer(json, "level", rows[i].level);
+        app_json_text(json, "part", s->parts[rows[i].part].name);
+        app_json_integer(json, "instances", rows[i].count);
+        app_json_integer(json, "elements", s->parts[rows[i].part].mesh.element_count);
+        app_json_integer(json, "modes", s->forest.parts[rows[i].part].options.modes);
+        app_json_number(json, "smallest_scale", rows[i].smallest);
+        app_json_number(json, "largest_scale", rows[i].largest);
+        app_json_end(json);
+    }
+    app_json_end(json);
+    app_json_end(json);
+    fem_free(rows);
+}
+
+static void print_forest(const scene *s) {
+    forest_row *rows = NULL;
+    int         count = forest_rows(s, &rows), modes = 0;
+    for (int i = 0; i < s->forest.count; i++) modes += s->forest.parts[s->forest.instances[i].part].options.modes;
+    printf("\ninstances     %d, with %d modes and %d elements in all\n", s->forest.count, modes,
+           s->parts[s->object].mesh.element_count);
+    printf("  level  instances  elements  modes  forces           scale  part\n");
+    for (int i = 0; i < count; i++) {
+        char scale[48];
+        if (rows[i].smallest == rows[i].largest)
+            snprintf(scale, sizeof scale, "%.3g", rows[i].smallest);
+        else
+            snprintf(scale, sizeof scale, "%.3g-%.3g", rows[i].smallest, rows[i].largest);
+        const solver_part *part = &s->forest.parts[rows[i].part];
+        printf("  %5d  %9d  %8d  %5d  %-10s  %10s  %*s%s\n", rows[i].level, rows[i].count, part->mesh->element_count,
+               part->options.modes, solver_forces_name(part->options.forces), scale,
+               rows[i].level < 20 ? rows[i].level : 20, "", part->name);
+    }
+    fem_free(rows);
+}
+
+static int json_scene(const scene *s, int parts, const fem_quality *qualities) {
     app_json json;
     app_json_begin(&json, stdout);
     app_json_object(&json, NULL);
@@ -303,8 +386,9 @@ static int json_scene(const scene *s, const fem_quality *qualities) {
     app_json_integer(&json, "probes", s->probe_count);
     app_json_text(&json, "object", s->parts[s->object].name);
     if (s->tree.domains.count > 0) json_tree(&json, s);
+    if (s->forest.count > 0) json_forest(&json, s);
     app_json_array(&json, "parts");
-    for (int i = 0; i < s->part_count; i++) {
+    for (int i = 0; i < parts; i++) {
         app_json_object(&json, NULL);
         app_json_text(&json, "name", s->parts[i].name);
         app_json_integer(&json, "fixed_vertices", s->parts[i].fixed.count);
@@ -314,16 +398,17 @@ static int json_scene(const scene *s, const fem_quality *qualities) {
     return app_json_finish(&json);
 }
 
-static void print_scene(const scene *s, const fem_quality *qualities) {
+static void print_scene(const scene *s, int parts, const fem_quality *qualities) {
     printf("%s: scene %s%s%s\n", s->path, s->name, s->title ? ", " : "", s->title ? s->title : "");
     printf("method        %s", scene_method_name(s->method));
     if (s->method != SCENE_STATIC)
         printf(", %d frames of 1/%g s, %d steps each", s->frames, s->rate, s->steps_per_frame);
     printf("\ngravity       %g %g %g m/s^2\n", s->gravity[0], s->gravity[1], s->gravity[2]);
-    printf("actions       %d\nprobes        %d\nobject        part %s\n", s->action_count, s->probe_count,
-           s->parts[s->object].name);
+    printf("actions       %d\nprobes        %d\n", s->action_count, s->probe_count);
+    if (s->forest.count == 0) printf("object        part %s\n", s->parts[s->object].name);
     if (s->tree.domains.count > 0) print_tree(s);
-    for (int i = 0; i < s->part_count; i++) {
+    if (s->forest.count > 0) print_forest(s);
+    for (int i = 0; i < parts; i++) {
         printf("\n");
         print_mesh(s->parts[i].name, &s->parts[i].mesh, &qualities[i]);
         printf("fixed         %d vertices\n", s->parts[i].fixed.count);
@@ -340,11 +425,12 @@ static fem_status describe_scene(const char *path, bool as_json, int *exit_code)
         status = fem_fail(FEM_NO_MEMORY, "info: %d parts", s->part_count);
         goto done;
     }
-    for (int i = 0; i < s->part_count; i++) FEM_TRY(fem_mesh_quality(&s->parts[i].mesh, &qualities[i]));
+    int parts = s->forest.count > 0 ? s->forest.part_count : s->part_count; // but that of all instances
+    for (int i = 0; i < parts; i++) FEM_TRY(fem_mesh_quality(&s->parts[i].mesh, &qualities[i]));
     if (as_json)
-        *exit_code = json_scene(s, qualities);
+        *exit_code = json_scene(s, parts, qualities);
     else
-        print_scene(s, qualities);
+        print_scene(s, parts, qualities);
     app_note_remarks(&s->remarks);
 done:
     fem_free(qualities);

@@ -153,8 +153,9 @@ static int run(int argc, char **argv) {
                                m.in);
     if (!m.out) return app_usage_error(&command_mesh, "-o MESH is missing: the file to be written");
     if (fem_path_is_surface(m.out))
-        return app_usage_error(&command_mesh, "%s would be a surface, expected a mesh: %s", m.out,
-                               fem_mesh_formats(true));
+        return app_usage_error(
+            &command_mesh, "%s would be a surface, expected a mesh: .veg, .node, .ele, .vtu, .vtk, .msh, .mesh or .inp",
+            m.out);
     if (isnan(m.options.size)) return ask_for_size(&m);
     if (!(m.options.size > 0)) return app_usage_error(&command_mesh, "--size is %g, expected > 0", m.options.size);
     fem_set_threads(threads);

@@ -46,6 +46,7 @@ static double table(const char *name, const fem_mesh *mesh, const domain_tree *d
         solver_tree_options     to = solver_tree_default_options();
         solver_assembly        *assembly = NULL;
         solver_tree            *tree = NULL;
+        o.damping_stiffness = 0;
         o.total = total, o.class.forces = SOLVER_FORCES_LINEAR, o.collar = variants[v].collar;
         if (variants[v].plain) o.class.recipe = modes_default_recipe(MODES_LANCZOS);
         to.subtree = variants[v].subtree;

@@ -81,9 +81,8 @@ int main(int argc, char **argv) {
         return 0;
     }
     fem_set_threads(1);
-    printf(
-        "   the paper's bounds: 10.78 .. 164.74 degrees. Distances in sizes; lost: share of the surface farther than "
-        "half a size.\n");
+    printf("   bounds: 10.78 .. 164.74 degrees. Distances in sizes; lost: share of the surface farther than "
+           "half a size.\n");
     printf("   %-28s %8s | %6s %7s | %7s %7s %7s | %7s | %7s %7s | %8s %7s\n", "surface", "elements", "angles", "",
            "to mesh", "back", "mean", "lost", "s min", "median", "plain s", "ratio");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)

@@ -202,7 +202,7 @@ int main(int argc, char **argv) {
     for (int modes = 20; modes <= 40; modes += 10) {
         solver_assembly_options o = solver_assembly_default_options();
         solver_assembly        *a = NULL;
-        o.total = modes * s.domains.count;
+        o.total = modes * s.domains.count, o.damping_stiffness = 0;
         bench_try(solver_assembly_create(&a, &s.mesh, &s.domains, s.foot->count, s.foot->items, &o, NULL, NULL));
         if (modes == 20) run_tree(&s, a, modes, SOLVER_INTERFACE, "L1", figure, truth);
         if (modes == 20) run_tree(&s, a, modes, SOLVER_CENTER, "L2", figure, truth);

@@ -1,6 +1,6 @@
-// A Cholesky factor in single precision with refinement in double: what performance asks to be tried beside multigrid
-// for large bodies. It lives here and not in the library, since it was measured to be slower than multigrid for the
-// bodies that are too large for a factor, and no faster than the factor for the others (docs/krylov.md).
+// A Cholesky factor in single precision with refinement in double, tried beside multigrid for large bodies. It lives
+// here and not in the library, since it was measured to be slower than multigrid for bodies that are too large for a
+// factor, and no faster than the factor for the others (docs/krylov.md).
 //
 // The analysis is that of fem_factor. Left-looking by supernodes [Ng, Peyton 1993]: a supernode gathers what its
 // descendants give it, each of them one product, then is factored itself. Everything long is BLAS in float.

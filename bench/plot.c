@@ -235,6 +235,33 @@ void plot_write(plot *p, const char *path) {
     fem_free(p);
 }
 
+void plot_matrices(const char *title, int count, const char *const *names, int n, const double *values, double least,
+                   const char *path) {
+    const double cell = 6, gap = 20, side = cell * n, wide = gap + count * (side + gap), high = side + 80;
+    FILE        *out = open_figure(path);
+    fprintf(out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" font-family=\"sans-serif\" "
+            "font-size=\"12\">\n<rect width=\"%.0f\" height=\"%.0f\" fill=\"white\"/>\n",
+            wide, high, wide, high);
+    text_at(out, wide / 2, 22, "middle", " font-size=\"15\"", title);
+    for (int m = 0; m < count; m++) {
+        double        left = gap + m * (side + gap), top = 40;
+        const double *A = values + (size_t)m * (size_t)n * (size_t)n;
+        fprintf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"none\" stroke=\"#888\"/>\n",
+                left, top, side, side);
+        for (int k = 0; k < n * n; k++) {
+            double size = fabs(A[k]), dark = size > least ? fmin(1, 1 - log(size) / log(least)) : 0;
+            int    grey = (int)(255 * (1 - dark));
+            if (grey < 255)
+                fprintf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"#%02x%02x%02x\"/>\n",
+                        left + cell * (k / n), top + cell * (k % n), cell, cell, grey, grey, grey);
+        }
+        text_at(out, left + side / 2, top + side + 20, "middle", "", names[m]);
+    }
+    fputs("</svg>\n", out);
+    close_figure(out, path);
+}
+
 // ---- pictures --------------------------------------------------------------------------------------------------
 
 typedef struct facet {

@@ -1,4 +1,4 @@
-// Figures of the benchmarks as SVG: lines over linear or logarithmic axes, bars, and deformed bodies.
+// Figures of the benchmarks as SVG: lines over linear or logarithmic axes, bars, matrices, and deformed bodies.
 #ifndef LIMBER_BENCH_PLOT_H
 #define LIMBER_BENCH_PLOT_H
 
@@ -11,6 +11,11 @@ plot *plot_create(const char *title, const char *x_label, const char *y_label, b
 void  plot_series(plot *figure, const char *name, int count, const double *x, const double *y); // line with markers
 void  plot_bars(plot *figure, const char *name, int count, const double *x, const double *y); // histogram, equal widths
 void  plot_write(plot *figure, const char *path); // makes the folders of the path, then destroys the figure
+
+// Square matrices (n x n each, one after the other) side by side, every entry a cell whose darkness is the logarithm of
+// its size: white at `least` and below, black at 1 and above.
+void plot_matrices(const char *title, int count, const char *const *names, int n, const double *values, double least,
+                   const char *path);
 
 // The surface of a mesh, displaced by u (3 per vertex, or NULL), seen along `view` with `up` upwards; painter's
 // algorithm and one light. Several bodies, each with its colour ("#7aa2c4"), stand in one picture in world coordinates.

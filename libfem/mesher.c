@@ -37,7 +37,8 @@ static void bounds(const fem_mended *m, double low[3], double high[3]) {
 }
 
 static fem_status check_options(const fem_mesher_options *o) {
-    if (!(o->size > 0) || !(o->size < 1e100)) return fem_fail(FEM_BAD_INPUT, "size is %g, expected > 0", o->size);
+    if (!(o->size > 0) || !(o->size < 1e100))
+        return fem_fail(FEM_BAD_INPUT, "size is %g, expected > 0 and < 1e+100", o->size);
     if (o->method == FEM_STUFFING && o->type == FEM_H8)
         return fem_fail(FEM_BAD_INPUT, "stuffing makes tetrahedra: hexahedra need the method voxel");
     return FEM_OK;
@@ -78,7 +79,7 @@ static fem_status nothing_inside(const fem_mesher_options *o, const double low[3
                         "the surface encloses no volume: sheets without thickness cannot be filled; give "
                         "them one (in Blender: the modifier Solidify)");
     return fem_fail(FEM_BAD_INPUT, "size %g is too large: the body has no inside at it; about %.2g would do", o->size,
-                    fmin(extent, thick) / 2);
+                    fmin(fmin(extent, thick), o->size) / 2);
 }
 
 // ---- signs -----------------------------------------------------------------------------------------------------

@@ -21,10 +21,11 @@ void   fem_lattice_point(const fem_lattice *lattice, size_t number, double x[3])
 typedef double (*fem_lattice_cut)(void *context, size_t inside, size_t outside);
 
 // Ratios of an edge's length: a surface that cuts it nearer to an end than this draws the end to it. With these every
-// dihedral angle lies between 10.78 and 164.74 degrees, whatever the signs and cuts are [Labelle and Shewchuk 2007,
-// Isosurface stuffing: fast tetrahedral meshes with good dihedral angles]. They are where the worst cases balance,
-// found by trying signs and cuts at random, as the test does. With 0.24999 and 0.41189 angles lie between 9.31 and
-// 161.65.
+// dihedral angle lies between 10.78 and 164.74 degrees, whatever the signs and cuts are: the bounds that the paper's
+// abstract claims, 10.7 and 164.8 [Labelle and Shewchuk 2007, Isosurface stuffing: fast tetrahedral meshes with good
+// dihedral angles]. The ratios themselves are ours: where the worst cases balance, found by trying signs and cuts at
+// random, as the test does; no proof. The pair 0.24999 and 0.41189, which other implementations quote from the paper,
+// gives 9.31 and 161.65 with the stencils here: flatter angles are cut off at the price of sharper ones.
 #define FEM_STUFFING_LONG  0.2851
 #define FEM_STUFFING_SHORT 0.3988
 

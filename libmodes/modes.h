@@ -63,21 +63,23 @@ typedef enum modes_border { MODES_BORDER_MASS, MODES_BORDER_PLAIN } modes_border
 // A factorisation is exact; as many well-chosen degrees of freedom are held as there are rigid motions. Multigrid is
 // iterative and takes time and memory in proportion to the size of the body; the rigid motions are its null space.
 typedef enum modes_inverse_method {
-    MODES_INVERSE_AUTOMATIC, // multigrid for bodies of more than MODES_INVERSE_LARGE free dofs
+    MODES_INVERSE_AUTOMATIC, // what modes_inverse_choose says
     MODES_INVERSE_FACTOR,
     MODES_INVERSE_AMG
 } modes_inverse_method;
-// Where both take as long for a Krylov basis of 30 modes of a compact body (bench_inverse measures it).
-enum { MODES_INVERSE_LARGE = 60000 };
+// Multigrid where it is faster for so many right-hand sides of a compact body: with 30 or fewer above 60,000 free
+// degrees of freedom, with more above more, since a factor has its price once (docs/krylov.md).
+modes_inverse_method modes_inverse_choose(int free_dofs, int solves);
 
 typedef struct modes_inverse_options {
     modes_border         border;
     modes_inverse_method method;
     double               tolerance;      // of multigrid: energy norm of the error, relative to the solution's
     int                  max_iterations; // of multigrid
+    int                  solves;         // right-hand sides to come, for the automatic choice
 } modes_inverse_options;
-// Automatic, and a tolerance of 1e-8: with it all frequencies of a Krylov basis of 30 modes are those of the factor to
-// 1e-6; for the lower half of them 1e-6 does (bench_inverse).
+// Automatic for 30 right-hand sides, and a tolerance of 1e-8: with it all frequencies of a Krylov basis of 30 modes are
+// those of the factor to 1e-6; for the lower half of them 1e-6 does (bench_inverse).
 modes_inverse_options modes_inverse_default_options(void);
 
 typedef struct modes_inverse modes_inverse;

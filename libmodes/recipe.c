@@ -63,6 +63,20 @@ done:
     return status;
 }
 
+// Right-hand sides that a recipe leads to.
+static fem_status count_solves(const modes_recipe *recipe, int *solves) {
+    *solves = recipe->derivatives > 0 ? recipe->linear : recipe->count;
+    if (recipe->derivatives == 0) return FEM_OK;
+    int                      counts[MODES_MOST_ORDER + 1];
+    double                   bytes;
+    modes_basis              linear = {.r = recipe->linear};
+    modes_derivative_options options = modes_derivative_default_options();
+    options.kind = recipe->kind, options.order = recipe->derivatives;
+    fem_status status = modes_derivative_counts(&options, &linear, counts, &bytes);
+    for (int k = 1; status == FEM_OK && k <= recipe->derivatives; k++) *solves += counts[k];
+    return status;
+}
+
 static modes_condense_options condensing(const modes_recipe *recipe, modes_scaling scaling, int candidates) {
     modes_condense_options options = modes_condense_default_options();
     options.method = recipe->condense;
@@ -182,6 +196,7 @@ fem_status modes_build(const modes_problem *problem, const fem_body *body, const
     FEM_TRY(modes_check_count(&supports, recipe->derivatives > 0 ? recipe->linear : recipe->count));
     FEM_TRY(fem_progress_report(progress, "factorisation", 0));
     modes_inverse_options options = recipe->inverse;
+    FEM_TRY(count_solves(recipe, &options.solves));
     if (options.method == MODES_INVERSE_AUTOMATIC && recipe->method == MODES_LANCZOS) // it needs more digits
         options.method = MODES_INVERSE_FACTOR;
     if (!inverse) FEM_TRY(modes_inverse_create_with(&inverse, problem, &options));

@@ -20,7 +20,8 @@ typedef struct modes_recipe {
     modes_metric          metric;   // of PCA
     double                distance; // of a sketch: shapes closer together than this part of the largest count once
     modes_krylov_options  krylov; // seeds, interfaces, orthogonalisation; count, ritz and inverse are set by the recipe
-    modes_inverse_options inverse; // how K^-1 is computed; automatic means a factorisation for vibration modes
+    modes_inverse_options inverse; // how K^-1 is computed; automatic means a factorisation for vibration modes; solves
+                                   // is set by the recipe
 } modes_recipe;
 modes_recipe modes_default_recipe(modes_method method); // 12 linear, first derivatives, 30 columns by PCA
 // "modes.linear is 0, expected > 0"

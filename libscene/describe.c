@@ -107,8 +107,9 @@ static void put_shape(writer *w, const scene_key *key) {
         return;
     case SHAPE_PAIR:
     case SHAPE_POINTS:
+    case SHAPE_PLACES:
         open_list(w, key->shape == SHAPE_PAIR ? 2 : 1, key->shape == SHAPE_PAIR ? 2 : 0);
-        open_list(w, 3, 3);
+        open_list(w, key->shape == SHAPE_PLACES ? 7 : 3, key->shape == SHAPE_PLACES ? 7 : 3);
         put_type(w, key);
         close_level(w, "}");
         close_level(w, "}");
@@ -309,9 +310,13 @@ fem_status scene_schema(char **text) {
 // ---- the page -------------------------------------------------------------------------------------------------
 
 static void put_value_cell(writer *w, const scene_key *key) {
-    static const char *const forms[] = {[SHAPE_ONE] = "number",           [SHAPE_VECTOR] = "3 numbers",
-                                        [SHAPE_LIST] = "list of numbers", [SHAPE_ANY] = "number or list of them",
-                                        [SHAPE_PAIR] = "2 points",        [SHAPE_POINTS] = "list of points"};
+    static const char *const forms[] = {[SHAPE_ONE] = "number",
+                                        [SHAPE_VECTOR] = "3 numbers",
+                                        [SHAPE_LIST] = "list of numbers",
+                                        [SHAPE_ANY] = "number or list of them",
+                                        [SHAPE_PAIR] = "2 points",
+                                        [SHAPE_POINTS] = "list of points",
+                                        [SHAPE_PLACES] = "list of 7 numbers each"};
     const char              *table = key->table ? key->table->name : "";
     char                     name[32];
     switch (key->type) {

@@ -32,6 +32,53 @@ scene_keyframe scene_move_at(const scene_move *move, double time) {
     return at;
 }
 
+// The pose of a driven root, as differences over a step tell it: a jump of the velocity at a keyframe becomes the
+// acceleration of one step, and the body feels all of it.
+static void drive_pose(const scene_move *move, const double origin[3], const double turned[9], double time, double p[3],
+                       double Q[9]) {
+    scene_keyframe at = scene_move_at(move, time);
+    double         R[9], arm[3], moved[3];
+    mat3_exp(R, at.rotation);
+    mat3_mul(Q, R, turned);
+    vec3_sub(arm, origin, move->centre);
+    mat3_mul_vec(moved, R, arm);
+    for (int i = 0; i < 3; i++) p[i] = move->centre[i] + moved[i] + at.translation[i];
+}
+
+// w h = log(Q(t - h/2)^T Q(t + h/2)), in the axes of the root
+static void drive_spin(const scene_move *move, const double origin[3], const double turned[9], double time, double h,
+                       double w[3]) {
+    double p[3], before[9], after[9], D[9];
+    drive_pose(move, origin, turned, time - h / 2, p, before);
+    drive_pose(move, origin, turned, time + h / 2, p, after);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) {
+            D[3 * i + j] = 0;
+            for (int k = 0; k < 3; k++) D[3 * i + j] += before[3 * k + i] * after[3 * k + j];
+        }
+    double axis[3] = {(D[7] - D[5]) / 2, (D[2] - D[6]) / 2, (D[3] - D[1]) / 2}, sine = vec3_norm(axis);
+    double cosine = (D[0] + D[4] + D[8] - 1) / 2, angle = atan2(sine, cosine), factor = sine > 1e-9 ? angle / sine : 1;
+    for (int i = 0; i < 3; i++) w[i] = factor * axis[i] / h;
+}
+
+void scene_drive_at(const scene_move *move, const double origin[3], const double turned[9], double h, double time,
+                    solver_frame_motion *motion) {
+    double before[3], after[3], far_before[3], far_after[3], Q[9], w[2][3];
+    drive_pose(move, origin, turned, time, motion->p, motion->Q);
+    drive_pose(move, origin, turned, time - h / 2, before, Q);
+    drive_pose(move, origin, turned, time + h / 2, after, Q);
+    drive_pose(move, origin, turned, time - h, far_before, Q);
+    drive_pose(move, origin, turned, time + h, far_after, Q);
+    drive_spin(move, origin, turned, time, h, motion->w);
+    drive_spin(move, origin, turned, time - h / 2, h, w[0]);
+    drive_spin(move, origin, turned, time + h / 2, h, w[1]);
+    for (int i = 0; i < 3; i++) {
+        motion->v[i] = (after[i] - before[i]) / h;
+        motion->a[i] = (far_after[i] - 2 * motion->p[i] + far_before[i]) / (h * h);
+        motion->al[i] = (w[1][i] - w[0][i]) / h;
+    }
+}
+
 // u = R (X - c) + c + t - X
 static void displace(const double R[9], const double centre[3], const double translation[3], const double X[3],
                      double u[3]) {

@@ -31,14 +31,20 @@ static fem_status check_count(const scene *s, int count, int dofs) {
 static fem_status of_tree(const scene *s, int count, const fem_progress *progress, scene_frequencies *f) {
     fem_status       status = FEM_OK;
     solver_assembly *assembly = NULL;
+    solver_forest   *forest = NULL;
     solver_tree     *tree = NULL;
     double          *omega = NULL, *shapes = NULL, begun = fem_seconds();
     bool             articulated = s->tree.options.subtree == SOLVER_ARTICULATED;
-    FEM_TRY(scene_assemble(&assembly, s, progress, &f->notes, NULL));
-    FEM_TRY(solver_assembly_tree(&tree, assembly, false, &s->tree.options));
+    if (s->forest.count > 0) {
+        FEM_TRY(scene_make_forest(&forest, s, true, progress, &f->notes, NULL));
+        FEM_TRY(solver_forest_tree(&tree, forest, &s->tree.options));
+    } else {
+        FEM_TRY(scene_assemble(&assembly, s, progress, &f->notes, NULL));
+        FEM_TRY(solver_assembly_tree(&tree, assembly, false, &s->tree.options));
+    }
     f->seconds_prepare = fem_seconds() - begun;
     begun = fem_seconds();
-    f->domains = assembly->count;
+    f->domains = solver_tree_count(tree);
     f->dofs = solver_tree_dofs(tree);
     FEM_TRY(check_count(s, count, f->dofs));
     FEM_TRY(allocate(f, count));
@@ -56,6 +62,7 @@ done:
     fem_free(omega), fem_free(shapes);
     solver_tree_destroy(tree);
     solver_assembly_destroy(assembly);
+    solver_forest_destroy(forest);
     return status;
 }
 
@@ -112,9 +119,14 @@ fem_status scene_find_frequencies(const scene *s, int count, const fem_progress 
     }
     scene_fixed_dofs(s, fixed);
     for (size_t i = 0; i < n; i++) f.free_dofs += !fixed[i], held = held || fixed[i];
-    FEM_TRY(fem_body_create(&body, &part->mesh, &options));
-    f.mass = fem_body_total_mass(body);
-    if (s->tree.domains.count > 0) {
+    if (s->forest.count > 0) {
+        double centre[3];
+        f.mass = solver_mesh_mass(&part->mesh, centre);
+    } else {
+        FEM_TRY(fem_body_create(&body, &part->mesh, &options));
+        f.mass = fem_body_total_mass(body);
+    }
+    if (s->tree.domains.count > 0 || s->forest.count > 0) {
         FEM_TRY(of_tree(s, count, progress, &f));
     } else {
         FEM_TRY(fem_body_matrix(body, &K));

@@ -42,6 +42,7 @@ typedef enum scene_shape {
     SHAPE_ANY,    // one, or a list
     SHAPE_PAIR,   // two vectors
     SHAPE_POINTS, // a list of vectors
+    SHAPE_PLACES, // a list of rows of seven: translation, rotation, scale
 } scene_shape;
 
 typedef struct scene_table scene_table;
@@ -78,8 +79,9 @@ struct scene_table {
 extern const scene_table scene_top_table, scene_material_table, scene_part_table, scene_object_table,
     scene_action_table;
 extern const scene_table scene_keyframe_table, scene_mesh_table, scene_piece_table, scene_selection_table;
-extern const scene_table scene_modes_table, scene_sketch_table, scene_obstacle_table, scene_domain_table;
-enum { SCENE_TABLES_MOST = 48 };
+extern const scene_table scene_modes_table, scene_sketch_table, scene_obstacle_table, scene_domain_table,
+    scene_group_table;
+enum { SCENE_TABLES_MOST = 64 };
 // All tables once, in the order in which they are first mentioned.
 int scene_all_tables(const scene_table *tables[SCENE_TABLES_MOST]);
 
@@ -162,12 +164,13 @@ enum {
     SELECT_PLANE,
     SELECT_HALFSPACE,
     SELECT_BALL,
+    SELECT_INSTANCE,
     SELECT_NEAREST
 };
 typedef struct raw_selection {
     int          variant;
     const cJSON *vertices;
-    const char  *file, *region;
+    const char  *file, *region, *instance, *set;
     const cJSON *box;
     raw_plane    plane, halfspace;
     raw_ball     ball;
@@ -221,11 +224,33 @@ typedef struct raw_decompose {
     } springs;
 } raw_decompose;
 
+typedef struct raw_repeat {
+    int    count; // 0: not given
+    double translation[3], rotation[3], scale;
+} raw_repeat;
+
+typedef struct raw_scatter {
+    int         count, seed; // 0: not given
+    const char *region;
+    double      low[3], high[3], smallest, largest, tilt, depth;
+} raw_scatter;
+
+enum { OBJECT_PART, OBJECT_GROUP };
 typedef struct raw_object {
-    const char   *part;
-    double        translation[3], rotation[3], velocity[3], spin[3];
+    int           variant;
+    const char   *part, *group, *name;
+    double        translation[3], rotation[3], scale, velocity[3], spin[3];
+    const cJSON  *places, *children;
+    raw_repeat    repeat;
+    raw_scatter   scatter;
+    double        stiffness, frequency, reach;
+    raw_damping   damping; // negative: not given
     raw_decompose decompose;
 } raw_object;
+
+typedef struct raw_group {
+    const cJSON *objects;
+} raw_group;
 
 typedef struct raw_box_obstacle {
     double centre[3], size[3], rotation[3];
@@ -278,7 +303,7 @@ typedef struct raw_solver {
         double beta, gamma;
     } newmark;
     struct {
-        double mass, stiffness;
+        double mass, stiffness, ratio;
         bool   local;
     } damping;
     int mass;
@@ -310,7 +335,7 @@ typedef struct raw_output {
 typedef struct raw_scene {
     const char     *schema, *title;
     int             version;
-    const cJSON    *materials, *parts, *objects, *actions;
+    const cJSON    *materials, *parts, *objects, *groups, *actions;
     raw_environment environment;
     raw_solver      solver;
     raw_output      output;
@@ -323,6 +348,7 @@ typedef struct scene_reader {
     const char *const *overrides;
     char               path[512]; // of the value that is being read: "parts.leaf.mesh"
     fem_remarks       *remarks;   // of the readers of meshes
+    const scene       *scene;     // what has been read so far
 } scene_reader;
 
 // Appends to the path and returns its former length, for reader_leave.
@@ -379,6 +405,17 @@ fem_status scene_read_load(scene_reader *reader, const cJSON *on, scene_action_k
                            const scene_part *part, scene_loading *load); // vector: 3, of a pressure 1
 // Cuts the object's part into domains and reads what they have of their own; the path stands at the object.
 fem_status scene_read_decompose(scene_reader *reader, const cJSON *object, const raw_decompose *raw, scene *s);
+// Expands objects with children, groups and copies into the instances of a forest, and makes of all of them the one
+// part that is simulated. Is this scene of that kind?
+bool       scene_is_forest(const raw_scene *raw);
+fem_status scene_read_forest(scene_reader *reader, const raw_scene *raw, scene *s);
+void       scene_forest_destroy(scene_forest *forest);
+// Does the name mean this instance: its path, or the last names of it, with or without the number of the copy?
+bool scene_instance_is(const scene_forest *forest, int instance, const char *name);
+// FEM_BAD_INPUT when no instance has that name.
+fem_status scene_check_instance(const scene_reader *reader, const cJSON *node, const scene *s, const char *name);
+// The part of a name, for messages at the key "part" of an object.
+fem_status scene_find_part(scene_reader *reader, const cJSON *object, const char *name, const scene *s, int *part);
 // The domain that a name or number means.
 fem_status scene_find_domain(const scene_reader *reader, const cJSON *node, const char *name, const domain_tree *tree,
                              int *domain);
@@ -417,6 +454,9 @@ fem_status scene_wind_apply(scene_wind *wind, solver_tree *tree, bool besides);
 void scene_fixed_dofs(const scene *s, unsigned char *fixed);
 // Where a motion is at a time: between the keyframes around it, at rest at time 0, at the last one for ever after.
 scene_keyframe scene_move_at(const scene_move *move, double time);
+// Where a root is that a move drives: at rest at `origin` with the axes `turned`; differences over the step h.
+void scene_drive_at(const scene_move *move, const double origin[3], const double turned[9], double h, double time,
+                    solver_frame_motion *motion);
 // Adds a load in full, 3 per vertex.
 fem_status scene_load_force(const scene_loading *load, const fem_body *body, double *force);
 bool       scene_is_load(scene_action_kind kind); // force, traction, pressure, acceleration

@@ -162,6 +162,9 @@ static const scene_key selection_keys[] = {
     {.name = "halfspace", .type = KEY_SECTION, .alternative = true, .table = &plane_table, AT(raw_selection, halfspace),
      .about = "what lies on the normal's side of a plane, or in it"},
     {.name = "ball", .type = KEY_SECTION, .alternative = true, .table = &ball_table, AT(raw_selection, ball), .about = "what lies in a ball"},
+    {.name = "instance", .type = KEY_TEXT, .alternative = true, AT(raw_selection, instance),
+     .about = "scenes with several objects: an instance by name, or all of that name"},
+    {.name = "set", .type = KEY_TEXT, .only = 1 << SELECT_INSTANCE, .otherwise = "all its vertices", AT(raw_selection, set), .about = "of the instance: a vertex set of its part's mesh"},
     {.name = "nearest", .shape = SHAPE_VECTOR, .alternative = true, LENGTH, AT(raw_selection, nearest), .about = "the one vertex nearest to a point"},
 };
 const scene_table scene_selection_table = {.name = "selection", TABLE(selection_keys), ONE_OF(raw_selection),
@@ -270,6 +273,12 @@ static const scene_key domain_keys[] = {
 const scene_table scene_domain_table = {.name = "domain", TABLE(domain_keys),
     .about = "What one domain has of its own: an entry of `domains`, under the domain's name or number (`limber info SCENE` lists them)."};
 
+static const scene_key object_damping_keys[] = {
+    {.name = "mass", .fallback = {-1}, .otherwise = "the solver's", .unit = "1/s", WITHIN(0, 1e9), AT(raw_damping, mass), .about = "Rayleigh's alpha"},
+    {.name = "stiffness", .fallback = {-1}, .otherwise = "the solver's", .unit = "s", WITHIN(0, 1e9), AT(raw_damping, stiffness), .about = "Rayleigh's beta"},
+};
+static const scene_table object_damping_table = {.name = "object_damping", TABLE(object_damping_keys), .about = "Rayleigh damping of one object."};
+
 static const scene_key springs_keys[] = {
     {.name = "stiffness", .fallback = {20}, POSITIVE(1e9), AT(raw_decompose, springs.stiffness), .about = "times what the elements there have"},
     {.name = "damping", .fallback = {1}, WITHIN(0, 1e6), AT(raw_decompose, springs.damping), .about = "1: critical, with the mass at the springs' ends"},
@@ -294,18 +303,61 @@ static const scene_key decompose_keys[] = {
 static const scene_table decompose_table = {.name = "decompose", TABLE(decompose_keys),
     .about = "A part cut into a tree of domains, each with a few modes in a frame of its own. Bases are made as the part's `modes` say, but for their number."};
 
-static const scene_key object_keys[] = {
-    {.name = "part", .type = KEY_TEXT, .required = true, AT(raw_object, part), .about = "the part that the object is made of"},
-    {.name = "translation", .shape = SHAPE_VECTOR, .fallback = {0, 0, 0}, LENGTH, AT(raw_object, translation), .about = "of the whole body at time 0, from the part's place; a free reduced body only"},
-    {.name = "rotation", .shape = SHAPE_VECTOR, .fallback = {0, 0, 0}, .unit = "rad", WITHIN(-1e4, 1e4), AT(raw_object, rotation),
-     .about = "axis times angle, about the centre of mass, before the translation; a free reduced body only"},
-    {.name = "velocity", .shape = SHAPE_VECTOR, .fallback = {0, 0, 0}, .unit = "m/s", WITHIN(-1e6, 1e6), AT(raw_object, velocity), .about = "of the centre of mass at time 0; a body without supports only"},
-    {.name = "spin", .shape = SHAPE_VECTOR, .fallback = {0, 0, 0}, .unit = "rad/s", WITHIN(-1e6, 1e6), AT(raw_object, spin),
-     .about = "angular velocity at time 0, about the centre of mass; a body without supports only"},
-    {.name = "decompose", .type = KEY_SECTION, .otherwise = "one body", .table = &decompose_table, AT(raw_object, decompose), .about = "cut into domains, when the solver's method is `reduced`"},
+static const scene_key repeat_keys[] = {
+    {.name = "count", .type = KEY_INTEGER, .required = true, WITHIN(1, 1000000), AT(raw_repeat, count), .about = "how often in all"},
+    {.name = "translation", .shape = SHAPE_VECTOR, .fallback = {0, 0, 0}, LENGTH, AT(raw_repeat, translation), .about = "from each to the next"},
+    {.name = "rotation", .shape = SHAPE_VECTOR, .fallback = {0, 0, 0}, .unit = "rad", WITHIN(-1e4, 1e4), AT(raw_repeat, rotation), .about = "axis times angle, likewise, before the translation"},
+    {.name = "scale", .fallback = {1}, POSITIVE(1e3), AT(raw_repeat, scale), .about = "factor from each to the next"},
 };
-const scene_table scene_object_table = {.name = "object", TABLE(object_keys),
-    .about = "One entry of `objects`. There must be exactly one."};
+static const scene_table repeat_table = {.name = "repeat", TABLE(repeat_keys),
+    .about = "Regular copies: the first stands where the object is, each further one where this step brings the one before."};
+
+static const scene_key scatter_keys[] = {
+    {.name = "count", .type = KEY_INTEGER, .required = true, WITHIN(1, 1000000), AT(raw_scatter, count), .about = "how many"},
+    {.name = "seed", .type = KEY_INTEGER, .fallback = {1}, WITHIN(0, 2147483647), AT(raw_scatter, seed), .about = "of everything random here"},
+    {.name = "region", .type = KEY_TEXT, .otherwise = "all", AT(raw_scatter, region), .about = "the region of the parent on whose surface they stand"},
+    {.name = "low", .shape = SHAPE_VECTOR, .fallback = {NAN, NAN, NAN}, .otherwise = "everywhere", LENGTH, AT(raw_scatter, low), .about = "corner of a box in the parent's coordinates in which they stand"},
+    {.name = "high", .shape = SHAPE_VECTOR, .fallback = {NAN, NAN, NAN}, .otherwise = "everywhere", LENGTH, AT(raw_scatter, high), .about = "its opposite corner"},
+    {.name = "smallest", .fallback = {1}, POSITIVE(1e9), AT(raw_scatter, smallest), .about = "least scale"},
+    {.name = "largest", .fallback = {1}, POSITIVE(1e9), AT(raw_scatter, largest), .about = "greatest scale"},
+    {.name = "tilt", .fallback = {0}, .unit = "rad", WITHIN(0, 1.5), AT(raw_scatter, tilt), .about = "the part's x axis points out of the surface, but for a random angle up to this"},
+    {.name = "depth", .fallback = {0}, LENGTH, AT(raw_scatter, depth), .about = "how far the part's origin lies below the surface"},
+};
+static const scene_table scatter_table = {.name = "scatter", TABLE(scatter_keys),
+    .about = "Seeded random places on the surface of the parent, even by area. The parts turn at random about the normal."};
+
+static const scene_key object_keys[] = {
+    {.name = "part", .type = KEY_TEXT, .alternative = true, AT(raw_object, part), .about = "the part that the object is made of"},
+    {.name = "group", .type = KEY_TEXT, .alternative = true, AT(raw_object, group), .about = "a group from `groups`, placed as a whole"},
+    {.name = "name", .type = KEY_TEXT, .otherwise = "that of the part or group", AT(raw_object, name), .about = "for probes, actions and messages"},
+    {.name = "translation", .shape = SHAPE_VECTOR, .fallback = {0, 0, 0}, LENGTH, AT(raw_object, translation), .about = "at time 0, in the coordinates of the parent's part, or of the world"},
+    {.name = "rotation", .shape = SHAPE_VECTOR, .fallback = {0, 0, 0}, .unit = "rad", WITHIN(-1e4, 1e4), AT(raw_object, rotation),
+     .about = "axis times angle, before the translation, about the part's origin; of a free body about its centre of mass"},
+    {.name = "scale", .fallback = {1}, POSITIVE(1e9), AT(raw_object, scale), .about = "factor on all lengths, before the rotation, about the same point; of a child on top of its parent's"},
+    {.name = "places", .shape = SHAPE_PLACES, .otherwise = "one", WITHIN(-1e9, 1e9), AT(raw_object, places),
+     .about = "many copies: rows [x, y, z, rx, ry, rz, scale] of translation, rotation and scale, inside the object's own"},
+    {.name = "repeat", .type = KEY_SECTION, .otherwise = "one", .table = &repeat_table, AT(raw_object, repeat), .about = "many copies, each one step on from the one before"},
+    {.name = "scatter", .type = KEY_SECTION, .only = 1 << OBJECT_PART, .otherwise = "one", .table = &scatter_table, AT(raw_object, scatter), .about = "many copies, at random on the parent's surface"},
+    {.name = "stiffness", .only = 1 << OBJECT_PART, .fallback = {NAN}, .otherwise = "1", POSITIVE(1e12), AT(raw_object, stiffness), .about = "factor on its stiffness"},
+    {.name = "frequency", .only = 1 << OBJECT_PART, .fallback = {NAN}, .otherwise = "1", POSITIVE(1e6), AT(raw_object, frequency), .about = "factor on its frequencies, the root of the above"},
+    {.name = "damping", .type = KEY_SECTION, .only = 1 << OBJECT_PART, .table = &object_damping_table, AT(raw_object, damping), .about = "its Rayleigh damping"},
+    {.name = "reach", .only = 1 << OBJECT_PART, .fallback = {0}, .otherwise = "a tenth of its diagonal", .unit = "m", POSITIVE(1e9), AT(raw_object, reach),
+     .about = "how far from the parent the root of a child may be, in the parent's coordinates"},
+    {.name = "children", .type = KEY_LIST, .only = 1 << OBJECT_PART, .otherwise = "none", .table = &scene_object_table, AT(raw_object, children),
+     .about = "objects that hang on this one (on each copy of it) by the `fixed` vertices of their parts"},
+    {.name = "velocity", .only = 1 << OBJECT_PART, .shape = SHAPE_VECTOR, .fallback = {0, 0, 0}, .unit = "m/s", WITHIN(-1e6, 1e6), AT(raw_object, velocity), .about = "of the centre of mass at time 0; a body without supports only"},
+    {.name = "spin", .only = 1 << OBJECT_PART, .shape = SHAPE_VECTOR, .fallback = {0, 0, 0}, .unit = "rad/s", WITHIN(-1e6, 1e6), AT(raw_object, spin),
+     .about = "angular velocity at time 0, about the centre of mass; a body without supports only"},
+    {.name = "decompose", .type = KEY_SECTION, .only = 1 << OBJECT_PART, .otherwise = "one body", .table = &decompose_table, AT(raw_object, decompose), .about = "cut into domains, when the solver's method is `reduced`"},
+};
+const scene_table scene_object_table = {.name = "object", TABLE(object_keys), ONE_OF(raw_object),
+    .about = "One entry of `objects`, or of an object's `children`: an instance of a part, or of a group."};
+
+static const scene_key group_keys[] = {
+    {.name = "objects", .type = KEY_LIST, .required = true, .least = 1, .table = &scene_object_table, AT(raw_group, objects), .about = "what it holds, with children"},
+};
+const scene_table scene_group_table = {.name = "group", TABLE(group_keys),
+    .about = "One entry of `groups`: objects that are placed together, wherever an object says `group`."};
 
 static const scene_key box_obstacle_keys[] = {
     {.name = "centre", .shape = SHAPE_VECTOR, .required = true, LENGTH, AT(raw_box_obstacle, centre), .about = "of the box"},
@@ -401,7 +453,7 @@ static const scene_key action_keys[] = {
      .about = "another material of the same type from `start` on, by name; reduced bodies with polynomial forces only"},
     {.name = "stiffness", .alternative = true, POSITIVE(1e12), AT(raw_action, stiffness), .about = "factor on the stiffness of domains from `start` on"},
     {.name = "frequency", .alternative = true, POSITIVE(1e6), AT(raw_action, frequency), .about = "factor on the frequencies of domains from `start` on"},
-    {.name = "domain", .type = KEY_TEXT, .only = 1 << SCENE_STIFFNESS | 1 << SCENE_FREQUENCY, .otherwise = "all", AT(raw_action, domain), .about = "the domain that changes, by name or number"},
+    {.name = "domain", .type = KEY_TEXT, .only = 1 << SCENE_STIFFNESS | 1 << SCENE_FREQUENCY, .otherwise = "all", AT(raw_action, domain), .about = "the domain that changes, by name or number; of several objects the instances of that name"},
     {.name = "on", .type = KEY_SELECTION, .only = LOADS | 1 << SCENE_MOVE, .required = true, .table = &scene_selection_table, AT(raw_action, on), .about = "what it acts on"},
     {.name = "region", .type = KEY_TEXT, .only = 1 << SCENE_MATERIAL, .otherwise = "all", AT(raw_action, region), .about = "the region that gets the material"},
     {.name = "start", .only = LOADS | CHANGES, .fallback = {0}, .unit = "s", WITHIN(0, 1e9), AT(raw_action, start), .about = "when the load begins"},
@@ -423,7 +475,8 @@ static const scene_table newmark_table = {.name = "newmark", TABLE(newmark_keys)
 
 static const scene_key damping_keys[] = {
     {.name = "mass", .fallback = {0}, .unit = "1/s", WITHIN(0, 1e9), AT(raw_solver, damping.mass), .about = "Rayleigh's alpha: damps slow motion"},
-    {.name = "stiffness", .fallback = {0}, .unit = "s", WITHIN(0, 1e9), AT(raw_solver, damping.stiffness), .about = "Rayleigh's beta: damps fast vibration"},
+    {.name = "stiffness", .fallback = {NAN}, .otherwise = "0; trees: by `ratio`", .unit = "s", WITHIN(0, 1e9), AT(raw_solver, damping.stiffness), .about = "Rayleigh's beta: damps fast vibration"},
+    {.name = "ratio", .fallback = {0.01}, WITHIN(0, 1), AT(raw_solver, damping.ratio), .about = "trees of domains with neither `mass` nor `stiffness`: beta such that the lowest mode of the whole is damped so much; 1 is critical"},
     {.name = "local", .type = KEY_FLAG, .fallback = {1}, AT(raw_solver, damping.local), .about = "the stiffness of the present shape; that of rest (false) brakes every part that turns"},
 };
 static const scene_table damping_table = {.name = "damping", TABLE(damping_keys), .about = "Rayleigh damping: alpha M + beta K."};
@@ -500,7 +553,8 @@ static const scene_key top_keys[] = {
     {.name = "title", .type = KEY_TEXT, .otherwise = "none", AT(raw_scene, title), .about = "what the scene shows"},
     {.name = "materials", .type = KEY_MAP, .otherwise = "none", .table = &scene_material_table, AT(raw_scene, materials), .about = "by name"},
     {.name = "parts", .type = KEY_MAP, .required = true, .least = 1, .table = &scene_part_table, AT(raw_scene, parts), .about = "by name: a mesh, its material, what holds it"},
-    {.name = "objects", .type = KEY_LIST, .required = true, .least = 1, .most = 1, .table = &scene_object_table, AT(raw_scene, objects), .about = "what is simulated"},
+    {.name = "objects", .type = KEY_LIST, .required = true, .least = 1, .table = &scene_object_table, AT(raw_scene, objects), .about = "what is simulated"},
+    {.name = "groups", .type = KEY_MAP, .otherwise = "none", .table = &scene_group_table, AT(raw_scene, groups), .about = "by name: objects that are placed together"},
     {.name = "environment", .type = KEY_SECTION, .table = &environment_table, AT(raw_scene, environment), .about = "gravity, obstacles"},
     {.name = "actions", .type = KEY_LIST, .otherwise = "none", .table = &scene_action_table, AT(raw_scene, actions), .about = "loads, prescribed motions, changes of material"},
     {.name = "solver", .type = KEY_SECTION, .table = &solver_table, AT(raw_scene, solver), .about = "how it is computed"},

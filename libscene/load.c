@@ -156,7 +156,7 @@ static fem_status read_parts(scene_reader *reader, const cJSON *node, int materi
     fem_status status = FEM_OK;
     int        count = cJSON_GetArraySize(node);
     size_t     length = reader_enter(reader, "parts");
-    s->parts = fem_calloc((size_t)count, sizeof *s->parts);
+    s->parts = fem_calloc((size_t)count + 1, sizeof *s->parts); // one more: all instances of a forest
     if (!s->parts) return fem_fail(FEM_NO_MEMORY, "no memory for %d parts", count);
     for (const cJSON *item = node->child; item; item = item->next) {
         size_t inner = reader_enter(reader, item->string);
@@ -187,22 +187,26 @@ static fem_status check_placement(scene_reader *reader, const cJSON *node, const
     return FEM_OK;
 }
 
-static fem_status read_objects(scene_reader *reader, const cJSON *node, scene *s) {
-    fem_status status = FEM_OK;
-    raw_object raw = {0};
-    size_t     length = reader_enter(reader, "objects");
+fem_status scene_find_part(scene_reader *reader, const cJSON *object, const char *name, const scene *s, int *part) {
+    scene_suggestion suggestion;
+    for (*part = 0; *part < s->part_count; ++*part)
+        if (strcmp(s->parts[*part].name, name) == 0) return FEM_OK;
+    suggestion_start(&suggestion, name);
+    for (int i = 0; i < s->part_count; i++) suggestion_offer(&suggestion, s->parts[i].name);
+    reader_enter(reader, "part");
+    return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(object, "part"), "unknown part \"%.60s\"%s", name,
+                       suggestion_text(&suggestion));
+}
+
+static fem_status read_objects(scene_reader *reader, const raw_scene *whole, scene *s) {
+    fem_status   status = FEM_OK;
+    raw_object   raw = {0};
+    const cJSON *node = whole->objects;
+    if (scene_is_forest(whole)) return scene_read_forest(reader, whole, s);
+    size_t length = reader_enter(reader, "objects");
     reader_enter_index(reader, 0);
     FEM_TRY(reader_table(reader, node->child, &scene_object_table, &raw));
-    for (s->object = 0; s->object < s->part_count; s->object++)
-        if (strcmp(s->parts[s->object].name, raw.part) == 0) break;
-    if (s->object == s->part_count) {
-        scene_suggestion suggestion;
-        suggestion_start(&suggestion, raw.part);
-        for (int i = 0; i < s->part_count; i++) suggestion_offer(&suggestion, s->parts[i].name);
-        reader_enter(reader, "part");
-        return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(node->child, "part"), "unknown part \"%.60s\"%s",
-                           raw.part, suggestion_text(&suggestion));
-    }
+    FEM_TRY(scene_find_part(reader, node->child, raw.part, s, &s->object));
     memcpy(s->translation, raw.translation, sizeof s->translation);
     memcpy(s->rotation, raw.rotation, sizeof s->rotation);
     memcpy(s->velocity, raw.velocity, sizeof s->velocity);
@@ -219,9 +223,39 @@ done:
     return status;
 }
 
+// Roots move as a whole: what is fixed of each is selected, or nothing.
+static fem_status check_forest_move(scene_reader *reader, const cJSON *node, const scene *s, const scene_vertices *on) {
+    int roots = 0;
+    for (int i = 0, k = 0; i < s->forest.count; i++) {
+        const scene_part *part = &s->parts[s->forest.instances[i].part];
+        int               first = s->forest.vertex[i], end = s->forest.vertex[i + 1], selected = 0, fixed = 0;
+        for (; k < on->count && on->items[k] < end; k++) {
+            selected++;
+            for (int v = 0; v < part->fixed.count; v++) fixed += first + part->fixed.items[v] == on->items[k];
+        }
+        if (selected == 0) continue;
+        if (s->forest.instances[i].parent >= 0 || selected != fixed || fixed != part->fixed.count) {
+            reader_enter(reader, "on");
+            return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(node, "on"),
+                               "selects %d vertices of \"%s\", expected just those that are \"fixed\", of objects "
+                               "that stand by themselves",
+                               selected, s->forest.instances[i].name);
+        }
+        if (s->forest.instances[i].driven) {
+            reader_enter(reader, "on");
+            return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(node, "on"),
+                               "moves \"%s\", which another action moves already", s->forest.instances[i].name);
+        }
+        roots++;
+        s->forest.instances[i].driven = true;
+    }
+    return roots > 0 ? FEM_OK : reader_fail(reader, node, "moves no object");
+}
+
 static fem_status check_moves(scene_reader *reader, const cJSON *node, const scene *s, int latest) {
     const scene_vertices *on = &s->actions[latest].load.on, *fixed = &s->parts[s->object].fixed;
-    bool                  all = on->count == fixed->count;
+    if (s->forest.count > 0) return check_forest_move(reader, node, s, on);
+    bool all = on->count == fixed->count;
     for (int i = 0; all && i < on->count; i++) all = on->items[i] == fixed->items[i];
     if (s->tree.domains.count > 0 && !all) {
         reader_enter(reader, "on");
@@ -346,7 +380,7 @@ static void copy_solver(const raw_solver *r, bool free_body, scene *s) {
     s->solver.newmark_beta = r->newmark.beta;
     s->solver.newmark_gamma = r->newmark.gamma;
     s->solver.damping_mass = r->damping.mass;
-    s->solver.damping_stiffness = r->damping.stiffness;
+    s->solver.damping_stiffness = isnan(r->damping.stiffness) ? 0 : r->damping.stiffness;
     s->solver.damping_local = r->damping.local;
     s->solver.mass = r->mass == 0 ? FEM_MASS_CONSISTENT : FEM_MASS_LUMPED;
     if (r->newton.iterations > 0) s->solver.newton_iterations = r->newton.iterations;
@@ -361,12 +395,13 @@ static void copy_solver(const raw_solver *r, bool free_body, scene *s) {
     s->reduced.newmark_beta = r->newmark.beta;
     s->reduced.newmark_gamma = r->newmark.gamma;
     s->reduced.damping_mass = r->damping.mass;
-    s->reduced.damping_stiffness = r->damping.stiffness;
+    s->reduced.damping_stiffness = s->solver.damping_stiffness;
     s->reduced.damping_local = r->damping.local;
     if (r->newton.iterations > 0) s->reduced.newton_iterations = r->newton.iterations;
     s->reduced.newton_tolerance = r->newton.tolerance;
     s->reduced.line_search = r->newton.line_search;
     s->reduced.solve = (solver_reduced_solve)r->solve;
+    s->tree.damping_ratio = isnan(r->damping.stiffness) && r->damping.mass == 0 ? r->damping.ratio : 0;
     s->tree.options = solver_tree_default_options();
     s->tree.options.newmark_beta = r->newmark.beta;
     s->tree.options.newmark_gamma = r->newmark.gamma;
@@ -383,7 +418,7 @@ static bool object_is_free(const raw_scene *raw) {
 }
 
 static bool object_is_tree(const raw_scene *raw) {
-    return cJSON_GetObjectItemCaseSensitive(raw->objects->child, "decompose") != NULL;
+    return scene_is_forest(raw) || cJSON_GetObjectItemCaseSensitive(raw->objects->child, "decompose") != NULL;
 }
 
 static fem_status read_solver(scene_reader *reader, const raw_scene *raw, const cJSON *root, scene *s) {
@@ -456,6 +491,10 @@ static fem_status read_output(scene_reader *reader, const raw_output *raw, const
         return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(section, "glb"),
                            "is not written, expected \"formats\" with \"glb\" among them");
     }
+    if (s->forest.count > 0 && raw->surface) {
+        reader_enter(reader, "output.surface");
+        return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(section, "surface"), "is for scenes of one object");
+    }
     if (s->tree.domains.count == 0 && cJSON_GetObjectItemCaseSensitive(section, "interfaces")) {
         reader_enter(reader, "output.interfaces");
         return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(section, "interfaces"),
@@ -491,7 +530,7 @@ static fem_status check_whole(scene_reader *reader, const cJSON *root, const sce
     if (s->method == SCENE_STATIC && part->fixed.count == 0 && !moved)
         return reader_fail(reader, node, "the key \"fixed\" is missing: a static scene needs vertices that are held");
     if (s->method != SCENE_REDUCED) return FEM_OK;
-    if (s->tree.domains.count > 0) return FEM_OK; // has been checked, domain by domain
+    if (s->tree.domains.count > 0 || s->forest.count > 0) return FEM_OK; // has been checked, domain by domain
     if (moved)
         return reader_fail(
             reader, node, "a \"move\" has no meaning with \"method\": \"reduced\": the basis holds its supports still");
@@ -540,7 +579,7 @@ static fem_status read_tree(scene_reader *reader, const cJSON *root, scene *s) {
     FEM_TRY(read_environment(reader, &raw.environment, root, s));
     FEM_TRY(read_materials(reader, raw.materials, &material_count, &materials));
     FEM_TRY(read_parts(reader, raw.parts, material_count, materials, s));
-    FEM_TRY(read_objects(reader, raw.objects, s));
+    FEM_TRY(read_objects(reader, &raw, s));
     FEM_TRY(read_actions(reader, raw.actions, material_count, materials, s));
     FEM_TRY(read_output(reader, &raw.output, root, s));
     FEM_TRY(check_whole(reader, root, s));
@@ -569,6 +608,7 @@ fem_status scene_load(scene **loaded, const char *path, int override_count, cons
     scene       *s = fem_calloc(1, sizeof *s);
     if (!s) return fem_fail(FEM_NO_MEMORY, "no memory for a scene");
     reader.remarks = &s->remarks;
+    reader.scene = s;
     status = fem_file_read(&text, &size, path);
     if (status == FEM_IO) status = FEM_BAD_INPUT;
     FEM_TRY(status);
@@ -602,6 +642,7 @@ void scene_destroy(scene *s) {
         fem_free(s->actions[i].move.keyframes);
     }
     for (int i = 0; i < s->obstacle_count; i++) fem_free(s->obstacles[i].move.keyframes);
+    scene_forest_destroy(&s->forest);
     domain_tree_destroy(&s->tree.domains);
     fem_free(s->tree.own);
     fem_free(s->obstacles);

@@ -100,7 +100,8 @@ static fem_status read_material_change(scene_reader *reader, const cJSON *node, 
     const fem_mesh   *mesh = &part->mesh;
     const cJSON      *name = cJSON_GetObjectItemCaseSensitive(node, "material");
     int               index = 0;
-    if (s->method != SCENE_REDUCED || part->forces != SCENE_POLYNOMIAL || s->tree.domains.count > 0)
+    if (s->method != SCENE_REDUCED || part->forces != SCENE_POLYNOMIAL || s->tree.domains.count > 0 ||
+        s->forest.count > 0)
         return reader_fail(
             reader, node,
             "a material changes at run time only with \"method\": \"reduced\" and polynomial forces, in one "
@@ -137,6 +138,19 @@ done:
 static fem_status read_stiffness_change(scene_reader *reader, const cJSON *node, const raw_action *raw, const scene *s,
                                         scene_action *action) {
     fem_status status = FEM_OK;
+    if (s->forest.count > 0) {
+        const cJSON *on = cJSON_GetObjectItemCaseSensitive(node, "domain");
+        size_t       length = reader_enter(reader, "domain");
+        action->factor = action->kind == SCENE_STIFFNESS ? raw->stiffness : raw->frequency;
+        if (raw->domain) FEM_TRY(scene_check_instance(reader, on, s, raw->domain));
+        action->load.on.items = fem_alloc((size_t)s->forest.count, sizeof *action->load.on.items);
+        if (!action->load.on.items) return fem_fail(FEM_NO_MEMORY, "no memory for an action");
+        for (int i = 0; i < s->forest.count; i++)
+            if (!raw->domain || scene_instance_is(&s->forest, i, raw->domain))
+                action->load.on.items[action->load.on.count++] = i;
+        reader_leave(reader, length);
+        return FEM_OK;
+    }
     if (s->tree.domains.count == 0)
         return reader_fail(reader, node, "only domains change their stiffness, expected an object with \"decompose\"");
     action->factor = action->kind == SCENE_STIFFNESS ? raw->stiffness : raw->frequency;

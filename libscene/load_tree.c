@@ -114,7 +114,8 @@ static void copy_options(const raw_decompose *raw, const scene_part *part, scene
     a->class.quadrature = part->quadrature;
     a->class.mass = s->solver.mass;
     a->damping_mass = s->solver.damping_mass;
-    a->damping_stiffness = s->solver.damping_stiffness;
+    a->damping_stiffness = s->tree.damping_ratio > 0 ? SOLVER_DAMPING_BY_RATIO : s->solver.damping_stiffness;
+    a->damping_ratio = s->tree.damping_ratio;
     a->spring_stiffness = raw->springs.stiffness;
     a->spring_damping = raw->springs.damping;
     if (raw->modes >= 0)

@@ -10,7 +10,9 @@ typedef struct scene_limb {
     const fem_mesh *mesh;
     double          origin[3]; // where X = 0 is in the coordinates of the whole mesh at rest
     int             r;
-    const double   *U; // 3 per vertex x r
+    const double   *U;     // 3 per vertex x r
+    int             shape; // of a forest: limbs of one shape are copies, but for
+    double          scale; // x = p + Q scale (X + U q); 0 means 1
 } scene_limb;
 
 // What every way offers; each begins with this struct.
@@ -46,6 +48,14 @@ fem_status scene_motion_tree(scene_motion **motion, const scene *s, const fem_bo
 // The classes of a scene's domains, from its cache where they are there.
 fem_status scene_assemble(solver_assembly **assembly, const scene *s, const fem_progress *progress, char **notes,
                           bool *kept);
+
+// Instances of parts. Without `precompute` no class is made.
+fem_status scene_motion_forest(scene_motion **motion, const scene *s, const fem_progress *progress, char **notes);
+fem_status scene_make_forest(solver_forest **forest, const scene *s, bool precompute, const fem_progress *progress,
+                             char **notes, bool *kept);
+fem_status scene_precompute_forest(const scene *s, solver_forest *forest, const fem_progress *progress, char **notes,
+                                   bool *kept);
+void       scene_report_forest(const solver_forest *forest, scene_result *result);
 
 void scene_report_assembly(const solver_assembly *assembly, scene_result *result);
 

@@ -26,17 +26,28 @@ static void note(cache_context *c, const char *what, bool kept) {
     pthread_mutex_unlock(&c->lock);
 }
 
+// Domains have the name of their part, instances that of their class, which is a part.
+static const char *cache_name(const cache_context *c, const solver_class *class) {
+    return c->s->forest.count > 0 ? class->name : c->s->parts[c->s->object].name;
+}
+
+static const cubature_training_options *class_training(const cache_context *c, const solver_class *class) {
+    const scene_part *part = &c->s->parts[c->s->object];
+    for (int i = 0; i < c->s->part_count; i++)
+        if (strcmp(c->s->parts[i].name, cache_name(c, class)) == 0) part = &c->s->parts[i];
+    return &part->training;
+}
+
 static bool load_class(void *context, fem_hash key, solver_class *class) {
     cache_context *c = context;
-    const char    *part = c->s->parts[c->s->object].name;
     char          *path = NULL;
     scene_stored   stored = {
           .basis = &class->basis, .polynomial = &class->polynomial, .rule = &class->rule, .training = &class->training};
     bool       cubature = class->kind == SOLVER_FORCES_CUBATURE;
-    fem_status status = scene_cache_path(&path, c->s->cache, part, key);
+    fem_status status = scene_cache_path(&path, c->s->cache, cache_name(c, class), key);
     if (status == FEM_OK)
         status = scene_class_read(&stored, &class->mesh, class->kind == SOLVER_FORCES_POLYNOMIAL,
-                                  cubature ? &c->s->tree.assembly.class.training : NULL, key, path);
+                                  cubature ? class_training(c, class) : NULL, key, path);
     if (status == FEM_BAD_INPUT) note(c, "it is computed again", true);
     if (status != FEM_OK) {
         modes_basis_destroy(&class->basis);
@@ -58,7 +69,7 @@ static void save_class(void *context, fem_hash key, const solver_class *class) {
     scene_stored             stored = {
                     .basis = &basis, .polynomial = &polynomial, .rule = rule.count > 0 ? &rule : NULL, .training = &training};
     char       text[1200];
-    fem_status status = scene_cache_path(&path, c->s->cache, c->s->parts[c->s->object].name, key);
+    fem_status status = scene_cache_path(&path, c->s->cache, cache_name(c, class), key);
     if (status == FEM_OK) status = scene_class_write(&stored, key, path);
     if (status != FEM_OK) note(c, "the class is not kept", false);
     if (status == FEM_OK && rule.count > 0) {
@@ -96,6 +107,15 @@ fem_status scene_assemble(solver_assembly **assembly, const scene *s, const fem_
     if (kept) *kept = context.kept;
     if (status == FEM_OK) status = note_rules(*assembly, s, notes);
     if (status != FEM_OK && status != FEM_STOPPED) fem_fail_prefix(status, "%s: part \"%s\": ", s->path, part->name);
+    return status;
+}
+
+fem_status scene_precompute_forest(const scene *s, solver_forest *forest, const fem_progress *progress, char **notes,
+                                   bool *kept) {
+    cache_context      context = {.s = s, .notes = notes, .kept = true, .lock = PTHREAD_MUTEX_INITIALIZER};
+    solver_class_store store = {.load = load_class, .save = save_class, .context = &context};
+    fem_status         status = solver_forest_precompute(forest, s->cache ? &store : NULL, progress);
+    if (kept) *kept = context.kept;
     return status;
 }
 
@@ -150,6 +170,7 @@ typedef struct tree_motion {
     bool             *done;     // per action: this change of stiffness has been made
     solver_contact  **contacts; // per domain, or NULL
     scene_wind       *wind;     // or NULL
+    bool              implicit; // contact is the tree's own
     double           *work, *load;
     double           *u, *v;
     double            seconds;
@@ -206,6 +227,10 @@ static void report(const scene_motion *motion, scene_result *result) {
     const tree_motion *m = (const tree_motion *)motion;
     scene_report_assembly(m->assembly, result);
     result->tree = solver_tree_get_report(m->tree);
+    for (int i = 0; i < m->assembly->count && result->damping_stiffness == 0; i++) {
+        double mass;
+        if (m->assembly->by_ratio[i]) solver_tree_get_damping(m->tree, i, &mass, &result->damping_stiffness);
+    }
     result->step.steps = m->steps;
     result->step.shifts = result->tree.shifts;
     result->step.seconds_step = m->seconds;
@@ -223,48 +248,10 @@ static void report(const scene_motion *motion, scene_result *result) {
 
 // ---- what happens at a time ----------------------------------------------------------------------------------------
 
-// The pose of the root, as differences over a step tell it: a jump of the velocity at a keyframe becomes the
-// acceleration of one step, and the body feels all of it.
-static void pose_at(const tree_motion *m, double time, double p[3], double Q[9]) {
-    scene_keyframe at = scene_move_at(m->drive, time);
-    double         arm[3], turned[3];
-    mat3_exp(Q, at.rotation);
-    vec3_sub(arm, m->assembly->origin[0], m->drive->centre);
-    mat3_mul_vec(turned, Q, arm);
-    for (int i = 0; i < 3; i++) p[i] = m->drive->centre[i] + turned[i] + at.translation[i];
-}
-
-// w h = log(Q(t - h/2)^T Q(t + h/2)), small: half of the skew part is exact to third order
-static void spin_at(const tree_motion *m, double time, double h, double w[3]) {
-    double p[3], before[9], after[9], D[9];
-    pose_at(m, time - h / 2, p, before);
-    pose_at(m, time + h / 2, p, after);
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++) {
-            D[3 * i + j] = 0;
-            for (int k = 0; k < 3; k++) D[3 * i + j] += before[3 * k + i] * after[3 * k + j];
-        }
-    double axis[3] = {(D[7] - D[5]) / 2, (D[2] - D[6]) / 2, (D[3] - D[1]) / 2}, sine = vec3_norm(axis);
-    double cosine = (D[0] + D[4] + D[8] - 1) / 2, angle = atan2(sine, cosine), factor = sine > 1e-9 ? angle / sine : 1;
-    for (int i = 0; i < 3; i++) w[i] = factor * axis[i] / h;
-}
-
 static void drive_root(void *context, double time, solver_frame_motion *motion) {
-    const tree_motion *m = context;
-    double h = m->s->tree.options.time_step, before[3], after[3], far_before[3], far_after[3], Q[9], w[2][3];
-    pose_at(m, time, motion->p, motion->Q);
-    pose_at(m, time - h / 2, before, Q);
-    pose_at(m, time + h / 2, after, Q);
-    pose_at(m, time - h, far_before, Q);
-    pose_at(m, time + h, far_after, Q);
-    spin_at(m, time, h, motion->w);
-    spin_at(m, time - h / 2, h, w[0]);
-    spin_at(m, time + h / 2, h, w[1]);
-    for (int i = 0; i < 3; i++) {
-        motion->v[i] = (after[i] - before[i]) / h;
-        motion->a[i] = (far_after[i] - 2 * motion->p[i] + far_before[i]) / (h * h);
-        motion->al[i] = (w[1][i] - w[0][i]) / h;
-    }
+    static const double unturned[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    const tree_motion  *m = context;
+    scene_drive_at(m->drive, m->assembly->origin[0], unturned, m->s->tree.options.time_step, time, motion);
 }
 
 static fem_status apply_loads(tree_motion *m, double time) {
@@ -308,6 +295,7 @@ static fem_status apply_contact(tree_motion *m, double from, double to) {
             solver_obstacle moved = scene_obstacle_at(&m->s->obstacles[k], from, to);
             FEM_TRY(solver_contact_move(m->contacts[i], k, &moved));
         }
+        if (m->implicit) continue;
         solver_tree_frame(m->tree, i, &frame);
         solver_contact_load_domain(m->contacts[i], &frame, solver_tree_q(m->tree, i), solver_tree_dq(m->tree, i), h,
                                    h / 2, m->work, m->load);
@@ -324,7 +312,7 @@ static fem_status step(scene_motion *motion, double time) {
     FEM_TRY(change_stiffness(m, time - h));
     FEM_TRY(apply_loads(m, time - h / 2));
     FEM_TRY(apply_contact(m, time - h, time));
-    if (m->wind) FEM_TRY(scene_wind_apply(m->wind, m->tree, m->contacts != NULL));
+    if (m->wind) FEM_TRY(scene_wind_apply(m->wind, m->tree, m->contacts && !m->implicit));
     FEM_TRY(solver_tree_step(m->tree));
     motion->time = time;
     m->steps++;
@@ -406,7 +394,7 @@ static fem_status make_samples(const tree_motion *m, int domain, const double *a
     return FEM_OK;
 }
 
-// Contact acts as a load that stays over a step, so its springs must be soft against the step.
+// Where contact is a load that stays over a step its springs must be soft against the step.
 static fem_status make_domain_contact(tree_motion *m, int domain, const double *area, int *softened) {
     fem_status             status = FEM_OK;
     solver_samples         samples = {0};
@@ -416,7 +404,7 @@ static fem_status make_domain_contact(tree_motion *m, int domain, const double *
     FEM_TRY(make_samples(m, domain, area, &samples));
     FEM_TRY(solver_contact_create(&m->contacts[domain], &samples, &options));
     double rate = h * h * solver_contact_rate(m->contacts[domain], c->inertia.Mqq, c->inertia.m);
-    if (rate > 0.2) {
+    if (!m->implicit && rate > 0.2) {
         options.stiffness *= 0.2 / rate;
         solver_contact_destroy(m->contacts[domain]);
         m->contacts[domain] = NULL;
@@ -425,6 +413,7 @@ static fem_status make_domain_contact(tree_motion *m, int domain, const double *
     }
     for (int k = 0; k < m->s->obstacle_count; k++)
         FEM_TRY(solver_contact_add(m->contacts[domain], &m->s->obstacles[k].shape, NULL));
+    if (m->implicit) FEM_TRY(solver_tree_set_contact(m->tree, domain, m->contacts[domain]));
 done:
     solver_samples_destroy(&samples);
     return status;
@@ -435,6 +424,8 @@ static fem_status make_contact(tree_motion *m, char **notes) {
     int       *triangles = NULL, count = 0, softened = 0, most = 0;
     double    *area = NULL;
     if (m->s->obstacle_count == 0) return FEM_OK;
+    m->implicit =
+        m->s->tree.options.subtree == SOLVER_ARTICULATED && m->s->tree.options.integrator == SOLVER_TREE_MIDPOINT;
     for (int i = 0; i < m->assembly->count; i++)
         if (m->assembly->classes[i]->basis.r > most) most = m->assembly->classes[i]->basis.r;
     area = fem_calloc((size_t)m->mesh->vertex_count, sizeof *area);

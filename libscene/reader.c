@@ -88,12 +88,16 @@ int key_variant_count(const scene_table *table) {
 
 // What a key wants, for "expected ...".
 static const char *expectation(const scene_key *key, char *text, size_t size) {
-    static const char *const before[] = {
-        [SHAPE_ONE] = "a ", [SHAPE_VECTOR] = "a list of three ",  [SHAPE_LIST] = "a list of ",
-        [SHAPE_ANY] = "a ", [SHAPE_PAIR] = "two lists of three ", [SHAPE_POINTS] = "a list of points, each three "};
+    static const char *const before[] = {[SHAPE_ONE] = "a ",
+                                         [SHAPE_VECTOR] = "a list of three ",
+                                         [SHAPE_LIST] = "a list of ",
+                                         [SHAPE_ANY] = "a ",
+                                         [SHAPE_PAIR] = "two lists of three ",
+                                         [SHAPE_POINTS] = "a list of points, each three ",
+                                         [SHAPE_PLACES] = "a list of rows, each seven "};
     static const char *const after[] = {
-        [SHAPE_ONE] = "",   [SHAPE_VECTOR] = "s", [SHAPE_LIST] = "s", [SHAPE_ANY] = " or a list of them",
-        [SHAPE_PAIR] = "s", [SHAPE_POINTS] = "s"};
+        [SHAPE_ONE] = "",   [SHAPE_VECTOR] = "s", [SHAPE_LIST] = "s",  [SHAPE_ANY] = " or a list of them",
+        [SHAPE_PAIR] = "s", [SHAPE_POINTS] = "s", [SHAPE_PLACES] = "s"};
     char        range[96], unit[32] = "";
     const char *one = key->type == KEY_INTEGER ? "whole number" : "number";
     key_range_text(key, range, sizeof range);
@@ -170,8 +174,8 @@ done:
     return status;
 }
 
-// A list of vectors.
-static fem_status check_vectors(scene_reader *reader, const cJSON *node, const scene_key *key, int exactly) {
+// A list of vectors, or of rows of another length.
+static fem_status check_vectors(scene_reader *reader, const cJSON *node, const scene_key *key, int exactly, int width) {
     fem_status status = FEM_OK;
     int        count = 0;
     scene_key  vector = *key;
@@ -179,7 +183,7 @@ static fem_status check_vectors(scene_reader *reader, const cJSON *node, const s
     if (!cJSON_IsArray(node)) return wrong_type(reader, node, key);
     for (const cJSON *item = node->child; item; item = item->next) {
         size_t length = reader_enter_index(reader, count++);
-        FEM_TRY(check_numbers(reader, item, &vector, 3));
+        FEM_TRY(check_numbers(reader, item, &vector, width));
         reader_leave(reader, length);
     }
     FEM_TRY(check_count(reader, node, count, exactly));
@@ -214,10 +218,13 @@ static fem_status read_numbers(scene_reader *reader, const cJSON *node, const sc
         FEM_TRY(check_numbers(reader, node, key, 0));
         break;
     case SHAPE_PAIR:
-        FEM_TRY(check_vectors(reader, node, key, 2));
+        FEM_TRY(check_vectors(reader, node, key, 2, 3));
         break;
     case SHAPE_POINTS:
-        FEM_TRY(check_vectors(reader, node, key, 0));
+        FEM_TRY(check_vectors(reader, node, key, 0, 3));
+        break;
+    case SHAPE_PLACES:
+        FEM_TRY(check_vectors(reader, node, key, 0, 7));
         break;
     }
     *(const cJSON **)out = node;
@@ -402,7 +409,7 @@ static fem_status read_key(scene_reader *reader, const cJSON *node, const scene_
     char         name[64], text[256];
     bool         applies = key->only == 0 || key->only >> variant & 1u;
     if (!item) {
-        if (applies && key->required)
+        if (applies && key->required && node) // a section that is not there asks for nothing
             return reader_fail(reader, node, "the key \"%s\" is missing, expected %s", key->name,
                                expectation(key, text, sizeof text));
         if (key->type == KEY_SECTION && !key->alternative) return reader_table(reader, NULL, key->table, target);

@@ -28,7 +28,8 @@ struct scene_record_glb {
     const scene   *s;
     char          *path;
     fem_surface    skin;
-    int            surface_count;
+    int            surface_count, figure_count; // a figure shows a surface; its limb is that of the surface, or
+    bool           shared;                      // its own number: instances show the surfaces of their parts
     limb_surface  *parts;
     int            look_count, *look; // per material of the mesh: its look
     scene_look    *looks;
@@ -95,12 +96,17 @@ static int look_of(const scene_record_glb *r, int element) {
     return r->look[mesh->regions[mesh->region[element]].material];
 }
 
-// Colours for the materials that can be seen, in their order; the scene has no say in it.
-static fem_status make_looks(scene_record_glb *r, const int *element) {
+static scene_look make_look(const char *name, int index) {
     static const double colours[][3] = {{0.34, 0.17, 0.08}, {0.16, 0.33, 0.07}, {0.55, 0.14, 0.22},
                                         {0.10, 0.24, 0.45}, {0.62, 0.42, 0.10}, {0.45, 0.45, 0.42}};
-    const fem_mesh     *mesh = &r->s->parts[r->s->object].mesh;
-    size_t              known = sizeof colours / sizeof *colours;
+    scene_look          look = {.name = name, .roughness = 0.7};
+    memcpy(look.colour, colours[(size_t)index % (sizeof colours / sizeof *colours)], sizeof look.colour);
+    return look;
+}
+
+// Colours for the materials that can be seen, in their order; the scene has no say in it.
+static fem_status make_looks(scene_record_glb *r, const int *element) {
+    const fem_mesh *mesh = &r->s->parts[r->s->object].mesh;
     r->look = fem_calloc((size_t)mesh->material_count, sizeof *r->look);
     r->looks = fem_calloc((size_t)mesh->material_count, sizeof *r->looks);
     if (!r->look || !r->looks) return no_memory(r);
@@ -108,9 +114,7 @@ static fem_status make_looks(scene_record_glb *r, const int *element) {
         r->look[mesh->regions[mesh->region[element[t]]].material] = 1;
     for (int i = 0; i < mesh->material_count; i++) {
         if (!r->look[i]) continue;
-        scene_look *look = &r->looks[r->look_count];
-        *look = (scene_look){.name = mesh->materials[i].name, .roughness = 0.7};
-        memcpy(look->colour, colours[(size_t)r->look_count % known], sizeof look->colour);
+        r->looks[r->look_count] = make_look(mesh->materials[i].name, r->look_count);
         r->look[i] = r->look_count++;
     }
     return FEM_OK;
@@ -187,10 +191,116 @@ static fem_status add_limb(scene_record_glb *r, const scene_motion *motion, int 
                                      .patches = p.patches,
                                      .r = limb.r,
                                      .modes = p.modes};
-    r->figures[k] = (scene_figure){.name = limb.name, .surface = k, .scale = 1};
+    r->figures[r->figure_count++] = (scene_figure){.name = limb.name, .surface = k, .scale = 1};
     p = (limb_surface){0};
 done:
     surface_destroy(&p);
+    return status;
+}
+
+// ---- instances -----------------------------------------------------------------------------------------------------
+
+// The skin of a part, by material, in the coordinates of its class. looks[i] is that of material i of the part.
+static fem_status part_surface(const scene_record_glb *r, const scene_limb *limb, const int *looks, limb_surface *p) {
+    fem_status      status = FEM_OK;
+    const fem_mesh *mesh = limb->mesh;
+    size_t          n = 3 * (size_t)mesh->vertex_count, modes = (size_t)limb->r;
+    int            *triangles = NULL, *element = NULL, *number = NULL, count = 0;
+    FEM_TRY(fem_mesh_surface(mesh, &count, &triangles, &element));
+    number = fem_alloc(n / 3, sizeof *number);
+    p->triangles = fem_alloc(3 * (size_t)count, sizeof *p->triangles);
+    p->positions = fem_alloc(n, sizeof *p->positions);
+    p->patches = fem_alloc((size_t)mesh->material_count, sizeof *p->patches);
+    if (!number || !p->triangles || !p->positions || !p->patches) {
+        status = no_memory(r);
+        goto done;
+    }
+    for (size_t v = 0; v < n / 3; v++) number[v] = -1;
+    for (int material = 0; material < mesh->material_count; material++) {
+        scene_patch patch = {.first = p->triangle_count, .look = looks[material]};
+        for (int t = 0; t < count; t++) {
+            if (mesh->regions[mesh->region[element[t]]].material != material) continue;
+            for (size_t k = 0; k < 3; k++) {
+                int v = triangles[3 * (size_t)t + k];
+                if (number[v] < 0) {
+                    number[v] = p->vertex_count++;
+                    memcpy(p->positions + 3 * (size_t)number[v], mesh->vertices + 3 * (size_t)v, 3 * sizeof(double));
+                }
+                p->triangles[3 * (size_t)p->triangle_count + k] = number[v];
+            }
+            p->triangle_count++;
+        }
+        patch.count = p->triangle_count - patch.first;
+        if (patch.count > 0) p->patches[p->patch_count++] = patch;
+    }
+    p->modes = fem_alloc(3 * (size_t)p->vertex_count * modes + 1, sizeof *p->modes);
+    if (!p->modes) {
+        status = no_memory(r);
+        goto done;
+    }
+    for (size_t v = 0; v < n / 3; v++)
+        for (size_t l = 0; number[v] >= 0 && l < modes; l++)
+            memcpy(p->modes + 3 * ((size_t)p->vertex_count * l + (size_t)number[v]), limb->U + n * l + 3 * v,
+                   3 * sizeof(double));
+done:
+    fem_free(triangles), fem_free(element), fem_free(number);
+    return status;
+}
+
+// A surface for each part that is used, which all its instances show.
+static fem_status make_shared_surfaces(scene_record_glb *r, const scene_motion *motion) {
+    fem_status      status = FEM_OK;
+    const scene    *s = r->s;
+    const fem_mesh *all = &s->parts[s->object].mesh;
+    size_t          parts = (size_t)s->forest.part_count, count = (size_t)motion->limb_count, q = 0;
+    int *surface = fem_alloc(parts, sizeof *surface), *first = fem_alloc(parts, sizeof *first), materials = 0;
+    r->parts = fem_calloc(parts, sizeof *r->parts);
+    r->surfaces = fem_calloc(parts, sizeof *r->surfaces);
+    r->figures = fem_calloc(count, sizeof *r->figures);
+    r->poses = fem_calloc(count, sizeof *r->poses);
+    r->look = fem_calloc((size_t)all->material_count, sizeof *r->look);
+    r->looks = fem_calloc((size_t)all->material_count, sizeof *r->looks);
+    if (!surface || !first || !r->parts || !r->surfaces || !r->figures || !r->poses || !r->look || !r->looks) {
+        status = no_memory(r);
+        goto done;
+    }
+    for (int i = 0; i < all->material_count; i++) { // materials of one name look alike
+        r->look[i] = -1;
+        for (int k = 0; k < i && r->look[i] < 0; k++)
+            if (strcmp(all->materials[k].name, all->materials[i].name) == 0) r->look[i] = r->look[k];
+        if (r->look[i] >= 0) continue;
+        r->looks[r->look_count] = make_look(all->materials[i].name, r->look_count);
+        r->look[i] = r->look_count++;
+    }
+    for (size_t k = 0; k < parts; k++) {
+        surface[k] = -1;
+        first[k] = materials;
+        materials += s->parts[k].mesh.material_count;
+    }
+    for (int i = 0; i < motion->limb_count; i++) {
+        scene_limb limb = motion->limb(motion, i);
+        if (surface[limb.shape] < 0) {
+            limb_surface *p = &r->parts[r->surface_count];
+            surface[limb.shape] = r->surface_count++;
+            FEM_TRY(part_surface(r, &limb, r->look + first[limb.shape], p));
+            r->surfaces[surface[limb.shape]] = (scene_surface){.name = s->parts[limb.shape].name,
+                                                               .vertex_count = p->vertex_count,
+                                                               .positions = p->positions,
+                                                               .triangle_count = p->triangle_count,
+                                                               .triangles = p->triangles,
+                                                               .patch_count = p->patch_count,
+                                                               .patches = p->patches,
+                                                               .r = limb.r,
+                                                               .modes = p->modes};
+        }
+        r->figures[r->figure_count++] =
+            (scene_figure){.name = limb.name, .surface = surface[limb.shape], .scale = limb.scale};
+        q += (size_t)limb.r;
+    }
+    r->q = fem_calloc(q, sizeof *r->q);
+    if (!r->q) status = no_memory(r);
+done:
+    fem_free(surface), fem_free(first);
     return status;
 }
 
@@ -198,6 +308,7 @@ static fem_status make_surfaces(scene_record_glb *r, const scene_motion *motion)
     fem_status status = FEM_OK;
     int       *element = NULL, *number = NULL, most = motion->limb_count > 0 ? motion->limb_count : 1;
     size_t     q = 0;
+    if (r->shared) return make_shared_surfaces(r, motion);
     if (r->s->surface.vertex_count == 0) FEM_TRY(fem_surface_of_mesh(&r->skin, &r->s->parts[r->s->object].mesh));
     FEM_TRY(find_elements(r, &element));
     FEM_TRY(make_looks(r, element));
@@ -222,7 +333,7 @@ done:
 // ---- life ----------------------------------------------------------------------------------------------------------
 
 static fem_status open_glb(scene_record_glb *r) {
-    return scene_glb_create(&r->glb, r->path, r->look_count, r->looks, r->surface_count, r->surfaces, r->surface_count,
+    return scene_glb_create(&r->glb, r->path, r->look_count, r->looks, r->surface_count, r->surfaces, r->figure_count,
                             r->figures, &r->s->glb);
 }
 
@@ -238,6 +349,7 @@ fem_status scene_record_glb_create(scene_record_glb **record, const scene *s, co
     scene_record_glb *r = fem_calloc(1, sizeof *r);
     if (!r) return fem_fail(FEM_NO_MEMORY, "no memory for the results");
     r->s = s;
+    r->shared = s->forest.count > 0;
     r->path = fem_alloc(size, 1);
     if (!r->path) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for the results");
@@ -280,9 +392,9 @@ done:
 fem_status scene_record_glb_frame(scene_record_glb *r, const scene_motion *motion) {
     size_t at = 0;
     if (!r->glb) return keep_frame(r, motion);
-    for (int i = 0; i < r->surface_count; i++) {
-        size_t        count = (size_t)r->surfaces[i].r;
-        const double *q = motion->pose(motion, r->parts[i].limb, &r->poses[i]);
+    for (int i = 0; i < r->figure_count; i++) {
+        size_t        count = (size_t)r->surfaces[r->figures[i].surface].r;
+        const double *q = motion->pose(motion, r->shared ? i : r->parts[i].limb, &r->poses[i]);
         if (count > 0) memcpy(r->q + at, q, count * sizeof *q);
         at += count;
     }

@@ -60,7 +60,7 @@ static fem_status make_body(simulation *sim) {
     sim->fixed = fem_calloc(3 * (size_t)sim->mesh->vertex_count, 1);
     if (!sim->fixed) return fem_fail(FEM_NO_MEMORY, "no memory for %d vertices", sim->mesh->vertex_count);
     scene_fixed_dofs(sim->s, sim->fixed);
-    FEM_TRY(fem_body_create(&sim->body, sim->mesh, &options));
+    if (sim->s->forest.count == 0) FEM_TRY(fem_body_create(&sim->body, sim->mesh, &options));
 done:
     return status;
 }
@@ -272,7 +272,9 @@ fem_status scene_run(const scene *s, const char *folder, int frames, const fem_p
     }
     FEM_TRY(open_checkpoint(&sim, folder, frames));
     FEM_TRY(make_body(&sim));
-    if (s->tree.domains.count > 0)
+    if (s->forest.count > 0)
+        FEM_TRY(scene_motion_forest(&sim.motion, s, progress, &sim.notes));
+    else if (s->tree.domains.count > 0)
         FEM_TRY(scene_motion_tree(&sim.motion, s, sim.body, progress, &sim.notes));
     else if (s->method == SCENE_REDUCED)
         FEM_TRY(scene_motion_reduced(&sim.motion, s, sim.body, progress, &sim.notes));
@@ -294,12 +296,16 @@ fem_status scene_precompute(const scene *s, const fem_progress *progress, scene_
     simulation sim = {.s = s, .progress = progress};
     scene_class *class = NULL;
     solver_assembly *assembly = NULL;
+    solver_forest   *forest = NULL;
     double           begun = fem_seconds();
     *result = (scene_result){0};
     if (s->method != SCENE_REDUCED || !s->cache)
         return fem_fail(FEM_BAD_INPUT, "%s: there is nothing to precompute: %s", s->path,
                         s->cache ? "its solver.method is not \"reduced\"" : "there is no cache to keep it in");
-    if (s->tree.domains.count > 0) {
+    if (s->forest.count > 0) {
+        FEM_TRY(scene_make_forest(&forest, s, true, progress, &sim.notes, &result->kept));
+        scene_report_forest(forest, result);
+    } else if (s->tree.domains.count > 0) {
         FEM_TRY(scene_assemble(&assembly, s, progress, &sim.notes, &result->kept));
         scene_report_assembly(assembly, result);
     } else {
@@ -319,6 +325,7 @@ fem_status scene_precompute(const scene *s, const fem_progress *progress, scene_
 done:
     scene_class_destroy(class);
     solver_assembly_destroy(assembly);
+    solver_forest_destroy(forest);
     simulation_destroy(&sim);
     return status;
 }
@@ -351,7 +358,40 @@ static double estimate_bytes(const fem_mesh *mesh, const fem_sparse *K, double f
     return 8 * n * 24 + corners * 8 * 16 + 4 * matrix + factor_bytes;
 }
 
+static void describe_time(const scene *s, scene_summary *a) {
+    if (s->method == SCENE_STATIC) return;
+    a->steps = (double)(s->frames - 1) * s->steps_per_frame;
+    a->duration = (s->frames - 1) / s->rate;
+}
+
+// Of instances: numbers of their parts, each as often as it is used.
+static fem_status summarize_forest(const scene *s, scene_summary *summary) {
+    const scene_part *all = &s->parts[s->object];
+    scene_summary     a = {.fixed = all->fixed.count,
+                           .frames = s->frames,
+                           .vertices = all->mesh.vertex_count,
+                           .elements = all->mesh.element_count,
+                           .regions = all->mesh.region_count};
+    double            centre[3], begun = fem_seconds();
+    for (int i = 0; i < s->action_count; i++)
+        a.moved += s->actions[i].kind == SCENE_MOVE ? s->actions[i].load.on.count : 0;
+    for (int i = 0; i < s->forest.count; i++) a.free_dofs += s->forest.parts[s->forest.instances[i].part].options.modes;
+    for (int e = 0; e < all->mesh.element_count; e++) a.volume += fem_element_volume(&all->mesh, e);
+    a.mass = solver_mesh_mass(&all->mesh, centre);
+    bounding_box(&all->mesh, a.low, a.high);
+    a.bytes = 8.0 * 3 * 4 * a.vertices + 20.0 * a.elements;
+    for (int k = 0; k < s->forest.part_count; k++) { // basis, and the polynomial with its copy in batches
+        double r = s->forest.parts[k].options.modes;
+        a.bytes += 8.0 * 3 * r * s->parts[k].mesh.vertex_count + 8 * r * r * r * r / 12;
+    }
+    describe_time(s, &a);
+    a.seconds_build = fem_seconds() - begun;
+    *summary = a;
+    return FEM_OK;
+}
+
 fem_status scene_summarize(const scene *s, scene_summary *summary) {
+    if (s->forest.count > 0) return summarize_forest(s, summary);
     fem_status    status = FEM_OK;
     simulation    sim = {.s = s};
     fem_sparse    K = {0};
@@ -375,10 +415,7 @@ fem_status scene_summarize(const scene *s, scene_summary *summary) {
     a.mass = fem_body_total_mass(sim.body);
     a.volume = quality.volume;
     bounding_box(sim.mesh, a.low, a.high);
-    if (s->method != SCENE_STATIC) {
-        a.steps = (double)(s->frames - 1) * s->steps_per_frame;
-        a.duration = (s->frames - 1) / s->rate;
-    }
+    describe_time(s, &a);
     a.bytes = estimate_bytes(sim.mesh, &K, a.factor_bytes);
     a.seconds_build = fem_seconds() - begun;
     *summary = a;

@@ -92,7 +92,7 @@ typedef struct scene_action {
     fem_material      material; // SCENE_MATERIAL
     int               region;   // SCENE_MATERIAL: of the mesh, -1 = all
     int               domain;   // SCENE_STIFFNESS, SCENE_FREQUENCY: of the tree, -1 = all
-    double            factor;   // likewise
+    double            factor;   // likewise; load.on: of a forest, the instances
 } scene_action;
 
 typedef struct scene_obstacle {
@@ -109,9 +109,21 @@ typedef struct scene_probe {
 typedef struct scene_tree {
     domain_tree             domains; // count 0: the body is not cut
     solver_assembly_options assembly;
-    solver_domain_options  *own;     // per domain; assembly.domains points to it
-    solver_tree_options     options; // time_step already divides a frame
+    solver_domain_options  *own;           // per domain; assembly.domains points to it
+    solver_tree_options     options;       // time_step already divides a frame
+    double                  damping_ratio; // of the lowest mode; 0: damping is that of `assembly`
 } scene_tree;
+
+// Several objects, or objects with children: instances of parts.
+typedef struct scene_forest {
+    int                     count;     // 0: one body
+    solver_forest_instance *instances; // with names as paths: "oak/branch.3/leaf.17"
+    solver_part            *parts;     // per part of the scene but the last, which is all instances together
+    int                     part_count;
+    double (*motion)[6]; // per instance: velocity and spin of a free body at time 0
+    int *vertex;         // per instance and one more: its first vertex in the mesh of all
+    int *element;        // likewise its first element
+} scene_forest;
 
 typedef enum scene_method { SCENE_STATIC, SCENE_FULL, SCENE_REDUCED } scene_method;
 const char *scene_method_name(scene_method method); // "static", "full", "reduced"
@@ -125,7 +137,8 @@ typedef struct scene {
     bool                   resume;      // a run goes on from its checkpoint. Set by the caller
     int                    part_count;
     scene_part            *parts;
-    int                    object;                      // the part that is simulated
+    int                    object; // the part that is simulated; of a forest all its instances
+    scene_forest           forest;
     double                 translation[3], rotation[3]; // of a free body at time 0
     double                 velocity[3], spin[3];        // of a body without supports at time 0
     double                 gravity[3];
@@ -207,6 +220,7 @@ typedef struct scene_result {
     solver_report   solver; // static, full; reduced: iterations and residual
     // reduced
     int                      domains, cached_domains; // of a tree
+    double                   damping_stiffness;       // of a tree damped by ratio: its beta, s; 0: not so
     solver_tree_report       tree;
     int                      modes;
     bool                     cached;                        // the class was read from the cache

@@ -144,6 +144,37 @@ static void mark_nearest(const double point[3], const fem_mesh *mesh, unsigned c
     marked[nearest] = 1;
 }
 
+static fem_status mark_instance(scene_reader *reader, const cJSON *node, const raw_selection *raw, const fem_mesh *mesh,
+                                unsigned char *marked) {
+    fem_status   status = FEM_OK;
+    const scene *s = reader->scene;
+    size_t       length = reader_enter(reader, "instance");
+    if (!s || s->forest.count == 0 || mesh != &s->parts[s->object].mesh)
+        return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(node, "instance"),
+                           "has no meaning here: actions and probes of scenes with several objects have instances");
+    FEM_TRY(scene_check_instance(reader, cJSON_GetObjectItemCaseSensitive(node, "instance"), s, raw->instance));
+    reader_leave(reader, length);
+    for (int i = 0; i < s->forest.count; i++) {
+        if (!scene_instance_is(&s->forest, i, raw->instance)) continue;
+        const scene_part *part = &s->parts[s->forest.instances[i].part];
+        const fem_set    *set = raw->set ? fem_mesh_vertex_set(&part->mesh, raw->set) : NULL;
+        unsigned char    *own = marked + s->forest.vertex[i];
+        if (!raw->set) memset(own, 1, (size_t)part->mesh.vertex_count);
+        for (int k = 0; set && k < set->count; k++) own[set->items[k]] = 1;
+        if (!raw->set || set) continue;
+        scene_suggestion suggestion;
+        suggestion_start(&suggestion, raw->set);
+        for (int k = 0; k < part->mesh.vertex_set_count; k++)
+            suggestion_offer(&suggestion, part->mesh.vertex_sets[k].name);
+        reader_enter(reader, "set");
+        return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(node, "set"),
+                           "the part \"%s\" has no vertex set \"%.60s\"%s", part->name, raw->set,
+                           suggestion_text(&suggestion));
+    }
+done:
+    return status;
+}
+
 static fem_status mark_one(scene_reader *reader, const cJSON *node, const fem_mesh *mesh, const bounds *b,
                            unsigned char *marked) {
     raw_selection raw = {0};
@@ -168,6 +199,8 @@ static fem_status mark_one(scene_reader *reader, const cJSON *node, const fem_me
     case SELECT_BALL:
         mark_ball(&raw.ball, mesh, BORDER * b->diagonal, marked);
         break;
+    case SELECT_INSTANCE:
+        return mark_instance(reader, node, &raw, mesh, marked);
     default:
         mark_nearest(raw.nearest, mesh, marked);
         break;

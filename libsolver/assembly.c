@@ -9,6 +9,8 @@
 
 solver_assembly_options solver_assembly_default_options(void) {
     return (solver_assembly_options){.class = solver_class_default_options(),
+                                     .damping_stiffness = SOLVER_DAMPING_BY_RATIO,
+                                     .damping_ratio = 0.01,
                                      .collar = 1,
                                      .spring_stiffness = 20,
                                      .spring_damping = 1,
@@ -309,7 +311,8 @@ static void fill_instances(assembly_work *w) {
         int parent = w->tree->parent[i];
         a->tree_classes[i] = solver_class_in_tree(a->classes[i]);
         a->tree_classes[i].damping_mass = w->domains[i].damping_mass;
-        a->tree_classes[i].damping_stiffness = w->domains[i].damping_stiffness;
+        a->by_ratio[i] = w->domains[i].damping_stiffness == SOLVER_DAMPING_BY_RATIO;
+        a->tree_classes[i].damping_stiffness = a->by_ratio[i] ? 0 : w->domains[i].damping_stiffness;
         a->instances[i] = (solver_tree_instance){.name = a->classes[i]->name,
                                                  .class_index = i,
                                                  .parent = parent,
@@ -346,6 +349,8 @@ static fem_status allocate(assembly_work *w) {
     a->tree_classes = fem_calloc(count, sizeof *a->tree_classes);
     a->instances = fem_calloc(count, sizeof *a->instances);
     a->origin = fem_calloc(count, sizeof *a->origin);
+    a->by_ratio = fem_calloc(count, sizeof *a->by_ratio);
+    a->damping_ratio = w->options->damping_ratio;
     a->local = fem_calloc(count, sizeof *a->local);
     a->first = fem_calloc(count + 1, sizeof *a->first);
     a->shown = fem_calloc(count, sizeof *a->shown);
@@ -360,9 +365,9 @@ static fem_status allocate(assembly_work *w) {
     w->pull = fem_calloc(count, sizeof *w->pull);
     solver_domain_options *domains = fem_calloc(count, sizeof *domains);
     w->domains = domains;
-    if (!a->classes || !a->tree_classes || !a->instances || !a->origin || !a->local || !a->first || !a->shown ||
-        !a->owner || !a->vertex || !w->parts || !w->modes || !w->mass || !w->moment || !w->second || !w->around ||
-        !w->pull || !domains)
+    if (!a->classes || !a->tree_classes || !a->instances || !a->origin || !a->by_ratio || !a->local || !a->first ||
+        !a->shown || !a->owner || !a->vertex || !w->parts || !w->modes || !w->mass || !w->moment || !w->second ||
+        !w->around || !w->pull || !domains)
         return fem_fail(FEM_NO_MEMORY, "no memory for %zu domains", count);
     a->count = a->class_count = (int)count;
     for (size_t i = 0; i < count; i++)
@@ -380,6 +385,9 @@ static fem_status check(const assembly_work *w) {
                         w->mesh->element_count);
     if (!(o->collar >= 0 && isfinite(o->collar)))
         return fem_fail(FEM_BAD_INPUT, "the collar is %g radii deep, expected >= 0", o->collar);
+    if (!(o->damping_ratio >= 0 && o->damping_ratio <= 1))
+        return fem_fail(FEM_BAD_INPUT, "damping: the ratio of the lowest mode is %g, expected from 0 to 1",
+                        o->damping_ratio);
     if (o->total < 0) return fem_fail(FEM_BAD_INPUT, "modes.total is %d, expected >= 0", o->total);
     if (!(o->spring_stiffness > 0 && isfinite(o->spring_stiffness) && o->spring_damping >= 0 &&
           isfinite(o->spring_damping)))
@@ -392,7 +400,9 @@ static fem_status check(const assembly_work *w) {
         if (!(d->stiffness > 0 && isfinite(d->stiffness)))
             return fem_fail(FEM_BAD_INPUT, "%s: the stiffness factor is %g, expected > 0", w->tree->name[i],
                             d->stiffness);
-        if (!(d->damping_mass >= 0 && d->damping_stiffness >= 0 && isfinite(d->damping_mass + d->damping_stiffness)))
+        bool by_ratio = d->damping_stiffness == SOLVER_DAMPING_BY_RATIO;
+        if (!(d->damping_mass >= 0 && (d->damping_stiffness >= 0 || by_ratio) &&
+              isfinite(d->damping_mass + d->damping_stiffness)))
             return fem_fail(FEM_BAD_INPUT, "%s: damping %g and %g, expected >= 0", w->tree->name[i], d->damping_mass,
                             d->damping_stiffness);
         if (d->modes < SOLVER_MODES_SHARED || (d->modes == SOLVER_MODES_SHARED && o->total < 1))
@@ -464,6 +474,7 @@ void solver_assembly_destroy(solver_assembly *a) {
         fem_free(a->local[i]);
     }
     fem_free(a->classes), fem_free(a->tree_classes), fem_free(a->instances), fem_free(a->origin);
+    fem_free(a->by_ratio);
     fem_free(a->local), fem_free(a->owner), fem_free(a->vertex), fem_free(a->first), fem_free(a->shown);
     fem_free(a->seam_start), fem_free(a->seam_vertex), fem_free(a->seam_local), fem_free(a->copies);
     fem_free(a->join_start), fem_free(a->join_copy), fem_free(a->join_weight);

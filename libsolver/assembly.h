@@ -17,8 +17,9 @@ typedef struct solver_domain_options {
     solver_forces_kind forces;            //
     double             stiffness;         // factor on its forces, > 0; frequencies go with its root
     double             damping_mass;      // Rayleigh's alpha, 1/s
-    double             damping_stiffness; // Rayleigh's beta, s
+    double             damping_stiffness; // Rayleigh's beta, s; SOLVER_DAMPING_BY_RATIO: what damping_ratio asks for
 } solver_domain_options;
+#define SOLVER_DAMPING_BY_RATIO (-1.0)
 enum { SOLVER_MODES_SHARED = -1 };
 
 typedef struct solver_assembly_options {
@@ -26,7 +27,9 @@ typedef struct solver_assembly_options {
     // least one each and never more than a domain has; 0: `class.modes` in each, refused where a domain has fewer.
     int total;
     solver_class_options class;
-    double damping_mass, damping_stiffness;
+    double damping_mass, damping_stiffness; // as of one domain
+    // Ratio of the lowest mode of the whole tree that damping by ratio gives it (assembly_damping.c), 0.01.
+    double damping_ratio;
     // Interfaces are braced by a collar of what hangs there, so many radii deep, and follow how it pulls there
     // (assembly_interfaces.c). 0: neither, as in P1.
     double collar;
@@ -36,7 +39,7 @@ typedef struct solver_assembly_options {
     int                          spring_points; // groups of vertices of one closure or foot, at most
     const solver_domain_options *domains;       // one for each domain of the tree, over the above; NULL: none
 } solver_assembly_options;
-solver_assembly_options solver_assembly_default_options(void); // 20 modes each on average, no damping
+solver_assembly_options solver_assembly_default_options(void); // 20 modes each on average, damping by ratio
 // The above as the options of one domain.
 solver_domain_options solver_assembly_domain_options(const solver_assembly_options *options);
 
@@ -59,6 +62,8 @@ typedef struct solver_assembly {
     solver_tree_class    *tree_classes;
     int                   count; // instances; those of a decomposed mesh are its domains in the same order
     solver_tree_instance *instances;
+    bool                 *by_ratio;      // per instance: is its stiffness damping that of damping_ratio?
+    double                damping_ratio; //
     double (*origin)[3]; // of each instance's frame at rest, in the coordinates of the mesh; axes are those of the mesh
     int           **local; // of each instance: vertex of the mesh for each of its own
     int             vertex_count;
@@ -97,7 +102,7 @@ fem_status solver_assembly_create(solver_assembly **assembly, const fem_mesh *me
 void       solver_assembly_destroy(solver_assembly *assembly);
 
 // A tree with its roots in place and its springs, at rest. A held root is fixed, or driven when asked. The assembly
-// must outlive it.
+// must outlive it. Damping by ratio looks for the lowest frequency of the tree first.
 fem_status solver_assembly_tree(solver_tree **tree, const solver_assembly *assembly, bool driven,
                                 const solver_tree_options *options);
 

@@ -43,6 +43,9 @@ void assembly_inertia(const assembly_work *w, int domain, double J[36]);
 fem_status assembly_find_ties(assembly_work *w);
 fem_status assembly_make_joints(assembly_work *w);
 
+// Damping by ratio, for a tree that is complete.
+fem_status assembly_damp(const solver_assembly *a, solver_tree *tree);
+
 // Which vertices each instance shares with its parent.
 fem_status assembly_find_seams(solver_assembly *a);
 // Out of the values of all copies, 3 each, those of the vertices of the mesh.

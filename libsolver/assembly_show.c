@@ -69,6 +69,7 @@ fem_status solver_assembly_tree(solver_tree **result, const solver_assembly *a, 
     solver_assembly_place(a, identity, zero, zero, zero, &start);
     if (instances[0].root != SOLVER_ROOT_DRIVEN) FEM_TRY(solver_tree_set_root(tree, 0, &start));
     FEM_TRY(add_joints(a, tree));
+    FEM_TRY(assembly_damp(a, tree));
     *result = tree;
     tree = NULL;
 done:

@@ -7,6 +7,7 @@ solver_options solver_default_options(void) {
         .integrator = SOLVER_NEWMARK,
         .newmark_beta = 0.25,
         .newmark_gamma = 0.5,
+        .damping_local = true,
         .mass = FEM_MASS_CONSISTENT,
         .newton_iterations = 30,
         .newton_tolerance = 1e-9,

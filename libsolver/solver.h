@@ -114,6 +114,7 @@ fem_status solver_add_surface_load(const fem_mesh *mesh, int count, const int *v
 #include "libsolver/tree.h"
 #include "libsolver/class.h"
 #include "libsolver/assembly.h"
+#include "libsolver/forest.h"
 #include "libsolver/wind.h"
 #include "libsolver/wind.h"
 

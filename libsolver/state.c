@@ -157,12 +157,23 @@ static void transfer_tree(solver_tree *tree, transfer *t) {
     pass_flag(t, &tree->poses_known);
     for (int k = 0; k < tree->root_count; k++) transfer_root(&tree->roots[k].state, t);
     pass(t, 1, &tree->time);
+    pass(t, 1, &tree->last_step);
     pass(t, n, tree->q);
     pass(t, n, tree->dq);
     pass(t, n, tree->ddq);
     for (int k = 0; k < tree->spring_count; k++) {
         pass(t, 3, tree->springs[k].force);
         pass(t, 3, tree->springs[k].acceleration);
+    }
+    if (tree->compliance.L) { // kept from step to step
+        size_t size = 9 * (size_t)tree->spring_count * (size_t)tree->spring_count;
+        double excess = tree->compliance.excess, known = tree->compliance.known;
+        pass(t, 1, &known);
+        pass(t, 1, &excess);
+        if (t->from) tree->compliance.known = known != 0, tree->compliance.excess = (int)excess;
+        pass(t, 1, &tree->compliance.c_stiffness);
+        pass(t, 1, &tree->compliance.c_damping);
+        pass(t, size, tree->compliance.L);
     }
     for (int k = 0; k < tree->block_count; k++)
         for (int lane = 0; lane < tree->blocks[k].count; lane++) {

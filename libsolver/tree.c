@@ -15,6 +15,8 @@ solver_tree_options solver_tree_default_options(void) {
         .subtree = SOLVER_ARTICULATED,
         .integrator = SOLVER_TREE_MIDPOINT,
         .passes = 2,
+        .passes_most = 8,
+        .halvings = 5,
         .theta = 0.5,
         .newmark_beta = 0.25,
         .newmark_gamma = 0.5,
@@ -33,6 +35,10 @@ fem_status solver_tree_check_options(const solver_tree_options *o) {
                         (int)o->integrator);
     if (o->passes < 1 || o->passes > 8)
         return fem_fail(FEM_BAD_INPUT, "solver.passes is %d, expected from 1 to 8", o->passes);
+    if (o->passes_most < 1 || o->passes_most > 64)
+        return fem_fail(FEM_BAD_INPUT, "solver.passes_most is %d, expected from 1 to 64", o->passes_most);
+    if (o->halvings < 0 || o->halvings > 10)
+        return fem_fail(FEM_BAD_INPUT, "solver.halvings is %d, expected from 0 to 10", o->halvings);
     if (!(o->theta >= 0.5 && o->theta <= 1))
         return fem_fail(FEM_BAD_INPUT, "solver.theta is %g, expected from 0.5 to 1", o->theta);
     if (!(o->newmark_beta > 0 && o->newmark_beta <= 1))
@@ -315,6 +321,9 @@ static void carve_work(solver_tree *tree, carver *c) {
             .E = carve(c, (most + 7) * (most + 8) / 2, sizeof(double)),
             .inertia = carve(c, SOLVER_INERTIA_WORK(most), sizeof(double)),
             .forces = carve(c, forces, sizeof(double)),
+            .place = carve(c, most, sizeof(double)),
+            .f2 = carve(c, most * LANES, sizeof(double)),
+            .K2 = carve(c, most * (most + 1) / 2 * LANES, sizeof(double)),
             .lanes = carve(c, (10 * most + 28) * LANES, sizeof(double)),
             .sum = carve(c, (wide + 13) * wide, sizeof(double)),
             .square = carve(c, (most + 7) * (wide + LANES), sizeof(double)),
@@ -326,7 +335,8 @@ static void carve_work(solver_tree *tree, carver *c) {
 static void carve_all(solver_tree *tree, carver *c) {
     size_t   n = (size_t)tree->dofs;
     double **vectors[] = {&tree->q,       &tree->dq,       &tree->ddq,       &tree->q_trial, &tree->dq_trial,
-                          &tree->q_start, &tree->dq_start, &tree->ddq_trial, &tree->modal};
+                          &tree->q_start, &tree->dq_start, &tree->ddq_trial, &tree->modal,   &tree->q_before,
+                          &tree->kept.q,  &tree->kept.dq,  &tree->kept.ddq};
     for (size_t k = 0; k < sizeof vectors / sizeof *vectors; k++) {
         double *v = carve(c, n, sizeof *v);
         if (c->arena) *vectors[k] = v;
@@ -344,6 +354,10 @@ static void carve_all(solver_tree *tree, carver *c) {
         int class_index = tree->domains[domain->parent].class_index;
         domain->W =
             carve(c, 3 * (size_t)tree->classes[class_index].interfaces[domain->interface].stride, sizeof(double));
+    }
+    for (int k = 0; k < tree->class_count; k++) {
+        double *K0 = carve(c, (size_t)tree->classes[k].inertia->r, sizeof *K0);
+        if (c->arena) tree->class_K0[k] = K0;
     }
     carve_work(tree, c);
 }
@@ -392,6 +406,19 @@ static void start_lanes(solver_tree *tree) {
                     lanes->rest_F[3 * column + i][lane] =
                         interface->flat && column == 2 ? 0 : interface->T[3 * i + column];
         }
+    }
+}
+
+// The stiffness of each mode at rest.
+static void start_stiffness(solver_tree *tree) {
+    tree_work *work = &tree->work[0];
+    for (int k = 0; k < tree->class_count; k++) {
+        const cubature_forces *forces = &tree->classes[k].forces;
+        int                    r = tree->classes[k].inertia->r;
+        if (r == 0) continue;
+        memset(work->v, 0, (size_t)r * sizeof *work->v);
+        forces->evaluate(forces->model, work->v, NULL, work->f, work->K, work->forces);
+        for (int l = 0; l < r; l++) tree->class_K0[k][l] = fmax(0, work->K[l * (r + 1)]);
     }
 }
 
@@ -463,12 +490,14 @@ fem_status solver_tree_create(solver_tree **result, int class_count, const solve
     tree->worker_count = fem_threads();
     tree->work = fem_calloc((size_t)tree->worker_count, sizeof *tree->work);
     tree->roots = fem_calloc((size_t)tree->root_count, sizeof *tree->roots);
-    if (!tree->work || !tree->roots) {
+    tree->class_K0 = fem_calloc((size_t)class_count, sizeof *tree->class_K0);
+    if (!tree->work || !tree->roots || !tree->class_K0) {
         status = fem_fail(FEM_NO_MEMORY, "tree of %d domains", count);
         goto done;
     }
     FEM_TRY(make_arena(tree));
     start_lanes(tree);
+    start_stiffness(tree);
     start_roots(tree);
     tree->kernels = tree_choose_kernels();
     *result = tree;
@@ -484,6 +513,8 @@ void solver_tree_destroy(solver_tree *tree) {
     for (int i = 0; tree->domains && i < tree->count; i++) {
         fem_free(tree->domains[i].load);
         fem_free(tree->domains[i].resistance);
+        fem_free(tree->domains[i].contact_S);
+        tree_contact_destroy(tree->domains[i].contact);
     }
     fem_free(tree->classes);
     fem_free(tree->instances);
@@ -496,12 +527,14 @@ void solver_tree_destroy(solver_tree *tree) {
     fem_free(tree->level_segment);
     fem_free(tree->roots);
     fem_free(tree->work);
+    fem_free(tree->class_K0);
     fem_free(tree->points);
     fem_free(tree->point_rows);
     fem_free(tree->springs);
     fem_free(tree->spring_modal);
     fem_free(tree->spring_b);
     fem_free(tree->spring_A);
+    tree_compliance_destroy(&tree->compliance);
     fem_scratch_destroy(&tree->arena);
     fem_free(tree);
 }

@@ -46,9 +46,11 @@ typedef struct solver_tree_options {
     double                 time_step; // s, > 0
     solver_subtree         subtree;
     solver_tree_integrator integrator;
-    int                    passes;        // midpoint: 2; 1 is the cheap mode, which extrapolates velocities. 1 .. 8
-    double                 theta;         // midpoint: part of the step at which it is evaluated; 0.5, up to 0.6 damps
-    double                 newmark_beta;  // 1/4
+    int                    passes;       // midpoint: 2; 1 is the cheap mode, which extrapolates velocities. 1 .. 8
+    int                    passes_most;  // midpoint with two passes or more: as many where they do not settle; 8. To 64
+    int                    halvings;     // of a step whose passes do not settle or fail, one after the other; 5. To 10
+    double                 theta;        // midpoint: part of the step at which it is evaluated; 0.5, up to 0.6 damps
+    double                 newmark_beta; // 1/4
     double                 newmark_gamma; // 1/2
     bool                   plain;         // one domain at a time: slow, the reference for the kernels
 } solver_tree_options;
@@ -103,6 +105,7 @@ double solver_tree_deviation(solver_tree *tree, int instance);
 fem_status solver_tree_set_stiffness(solver_tree *tree, int instance, double factor);
 fem_status solver_tree_set_frequency(solver_tree *tree, int instance, double factor); // stiffness = factor^2
 fem_status solver_tree_set_damping(solver_tree *tree, int instance, double damping_mass, double damping_stiffness);
+void       solver_tree_get_damping(const solver_tree *tree, int instance, double *mass, double *stiffness);
 fem_status solver_tree_set_time_step(solver_tree *tree, double time_step);
 double     solver_tree_time_step(const solver_tree *tree);
 
@@ -117,6 +120,10 @@ fem_status solver_tree_add_load(solver_tree *tree, int instance, const double *w
 // have S = h D: then they are those of the end of the step. S: (r + 6)(r + 7)/2 numbers, lower triangle row by row,
 // modes before force before torque, positive semidefinite. NULL = 0. The lumped levels read the part of the modes only.
 fem_status solver_tree_set_resistance(solver_tree *tree, int instance, const double *S);
+fem_status solver_tree_add_resistance(solver_tree *tree, int instance, const double *S); // besides
+// Contact of a domain, implicit (L3 with the midpoint rule); its samples are in the coordinates of the class, and it
+// must outlive the tree. The caller places its obstacles before every step. NULL: none.
+fem_status solver_tree_set_contact(solver_tree *tree, int instance, solver_contact *contact);
 // A point of a domain: X and rows U (3 x r, row-major, NULL for r = 0) in class coordinates; copied. Gives its number.
 fem_status solver_tree_add_point(solver_tree *tree, int instance, const double X[3], const double *rows, int *point);
 fem_status solver_tree_set_force(solver_tree *tree, int point, const double force[3]); // world axes, N
@@ -140,8 +147,12 @@ typedef struct solver_tree_report {
     int    steps;
     int    reflected, near_singular; // interfaces so flagged in the last step
     int    shifts;                   // domains whose matrix was not positive definite and got a shift, since creation
+    int    extra_passes;             // beyond options.passes, since creation
+    int    halved;                   // parts of steps that were taken in halves, since creation
+    int    unsettled;                // parts of steps that did not settle even so, since creation
     int    plain;                    // domains that the kernels left to the plain version, since creation
     int    spring_iterations;        // conjugate gradients on springs, since creation
+    int    spring_factors;           // and how often their matrix was factorised
     double seconds_frames, seconds_forces, seconds_up, seconds_down, seconds_rest; // since creation
 } solver_tree_report;
 solver_tree_report solver_tree_get_report(const solver_tree *tree);

@@ -10,35 +10,64 @@ typedef struct forces_context {
     const tree_evaluation *at;
 } forces_context;
 
-// All lanes at once. K comes as the kernels want it: entry (a, b), a <= b, at b (b + 1)/2 + a.
-static void batch_forces(const solver_tree *tree, tree_block *block, const tree_evaluation *at, tree_work *work) {
+// q + step (q - q_from) of one domain
+static const double *place_of(const tree_domain *domain, const tree_evaluation *at, double step, double *place) {
+    const double *q = at->q + domain->offset;
+    if (step == 0) return q;
+    for (size_t l = 0; l < (size_t)domain->r; l++) place[l] = q[l] + step * (q[l] - at->q_from[domain->offset + l]);
+    return place;
+}
+
+// One of the places, all lanes at once. K comes as the kernels want it: entry (a, b), a <= b, at b (b + 1)/2 + a.
+static void batch_forces(const solver_tree *tree, const tree_block *block, const tree_evaluation *at, double step,
+                         double *f, double *K, tree_work *work) {
     _Alignas(64) double factor[LANES] = {0};
     double             *q = work->lanes;
     int                 r = block->r;
     memset(q, 0, (size_t)r * LANES * sizeof *q);
     for (int lane = 0; lane < block->count; lane++) {
         const tree_domain *domain = &tree->domains[block->first + lane];
+        const double      *place = place_of(domain, at, step, work->place);
         factor[lane] = domain->scale * domain->scale * domain->scale * domain->stiffness;
-        for (int l = 0; l < r; l++) q[l * LANES + lane] = at->q[domain->offset + (size_t)l];
+        for (int l = 0; l < r; l++) q[l * LANES + lane] = place[l];
     }
-    cubature_batch_evaluate(tree->classes[block->class_index].batch, 1, q, factor, NULL, block->f, block->E,
-                            work->forces);
+    cubature_batch_evaluate(tree->classes[block->class_index].batch, 1, q, factor, NULL, f, K, work->forces);
+}
+
+// The two places: f and K become their means, K that of df/dq with q_from fixed.
+static void mean(size_t n, const double *f2, double *f, size_t size, double spread, const double *K2, double *K) {
+    for (size_t i = 0; i < n; i++) f[i] = 0.5 * (f[i] + f2[i]);
+    for (size_t i = 0; i < size; i++) K[i] = 0.5 * ((1 + spread) * K[i] + (1 - spread) * K2[i]);
+}
+
+void tree_domain_forces(const solver_tree *tree, const tree_domain *domain, const tree_evaluation *at, double *f,
+                        double *K, tree_work *work) {
+    const cubature_forces *forces = &tree->classes[domain->class_index].forces;
+    double                 step = tree->blocks[domain->block].mean ? at->spread : 0;
+    size_t                 r = (size_t)domain->r;
+    forces->evaluate(forces->model, place_of(domain, at, step, work->place), NULL, f, K, work->forces);
+    if (step == 0) return;
+    forces->evaluate(forces->model, place_of(domain, at, -step, work->place), NULL, work->f2, work->K2, work->forces);
+    mean(r, work->f2, f, r * r, step, work->K2, K);
 }
 
 static void block_forces(solver_tree *tree, tree_block *block, const tree_evaluation *at, tree_work *work) {
-    const cubature_forces *forces = &tree->classes[block->class_index].forces;
-    int                    r = block->r;
+    size_t r = (size_t)block->r;
+    double step = block->mean ? at->spread : 0;
     if (r > 0 && block->count > 1 && tree->classes[block->class_index].batch) {
-        batch_forces(tree, block, at, work);
+        batch_forces(tree, block, at, step, block->f, block->E, work);
+        if (step == 0) return;
+        batch_forces(tree, block, at, -step, work->f2, work->K2, work);
+        mean(r * LANES, work->f2, block->f, r * (r + 1) / 2 * LANES, step, work->K2, block->E);
         return;
     }
     for (int lane = 0; r > 0 && lane < block->count; lane++) {
         const tree_domain *domain = &tree->domains[block->first + lane];
         double             s = domain->scale, factor = s * s * s * domain->stiffness;
-        forces->evaluate(forces->model, at->q + domain->offset, NULL, work->f, work->K, work->forces);
-        for (int i = 0; i < r; i++) {
-            block->f[i * LANES + lane] = factor * work->f[i];
-            for (int j = 0; j <= i; j++) block->E[TREE_E(i, j) + (size_t)lane] = factor * work->K[j * r + i];
+        tree_domain_forces(tree, domain, at, work->f, work->K, work);
+        for (size_t i = 0; i < r; i++) {
+            block->f[i * LANES + (size_t)lane] = factor * work->f[i];
+            for (size_t j = 0; j <= i; j++) block->E[TREE_E(i, j) + (size_t)lane] = factor * work->K[j * r + i];
         }
     }
 }

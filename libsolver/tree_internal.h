@@ -57,6 +57,8 @@ typedef struct tree_block {
     int         shifts;       // lanes whose H was not positive definite in this pass
     int         failed;       // lane that no shift could mend, or -1
     int         plain;        // lanes that the kernels left to the plain version in this pass
+    bool        mean;         // forces of this step are the mean over the way of the step (tree_settle.c)
+    double      calm;         // s: stiffness damping besides that of the domains in this step (tree_settle.c)
 } tree_block;
 
 // Lanes of a block on one level. `together`: all that the block has, and enough of them for the kernels.
@@ -70,19 +72,21 @@ typedef struct tree_segment {
 
 // Sorted, one per instance.
 typedef struct tree_domain {
-    int        user; // index of the caller
-    int        class_index, parent, interface;
-    int        level;
-    int        block, lane;
-    int        r;
-    int        child_count;
-    const int *children; // sorted indices, in the caller's order
-    size_t     offset;
-    double     scale, stiffness, damping_mass, damping_stiffness;
-    double    *W;          // 3 rows of the parent's stride: of the interface to the parent
-    double    *load;       // 6 + r: set by solver_tree_set_load, or NULL
-    double    *resistance; // (r + 6)(r + 7)/2: set by solver_tree_set_resistance, or NULL
-    int        root;       // index of its tree_root, or -1
+    int                  user; // index of the caller
+    int                  class_index, parent, interface;
+    int                  level;
+    int                  block, lane;
+    int                  r;
+    int                  child_count;
+    const int           *children; // sorted indices, in the caller's order
+    size_t               offset;
+    double               scale, stiffness, damping_mass, damping_stiffness;
+    double              *W;          // 3 rows of the parent's stride: of the interface to the parent
+    double              *load;       // 6 + r: set by solver_tree_set_load, or NULL
+    double              *resistance; // (r + 6)(r + 7)/2: set by solver_tree_set_resistance, or NULL
+    struct tree_contact *contact;    // or NULL
+    double              *contact_S;  // likewise: of contact in this pass, or NULL
+    int                  root;       // index of its tree_root, or -1
 } tree_domain;
 
 typedef struct tree_root {
@@ -93,6 +97,7 @@ typedef struct tree_root {
     solver_frame_motion state; // a, al: of the last step
     solver_frame_motion trial; // where the pass is evaluated; a, al: what it gives
     double              turn[3];
+    solver_frame_motion kept; // state before the step
 } tree_root;
 
 typedef struct tree_point {
@@ -104,9 +109,10 @@ typedef struct tree_point {
 // Forces and accelerations of a spring are those of its end a, relative to b, in world axes.
 typedef struct tree_spring {
     solver_spring s;
-    double        force[3];                        // of the last pass, and of the next to begin with
-    double        acceleration[3];                 // that `ddq` and the roots' a, al of the last pass make
-    double        target[3], r[3], p[3], image[3]; // of conjugate gradients
+    double        force[3];                              // of the last pass, and of the next to begin with
+    double        acceleration[3];                       // that `ddq` and the roots' a, al of the last pass make
+    double        target[3], r[3], z[3], p[3], image[3]; // of conjugate gradients
+    double        kept[6], start[6];                     // force and acceleration before the step, and before its part
 } tree_spring;
 
 // One worker's space, for the largest class.
@@ -118,6 +124,7 @@ typedef struct tree_work {
     double *E;                 // (r + 7)(r + 8)/2
     double *inertia;           // of solver_inertia_evaluate
     double *forces;            // of the class's forces
+    double *place, *f2, *K2;   // r, r, r (r + 1)/2 x LANES: of the second place where forces are evaluated
     double *lanes;             // for kernels: 6 r + 4 (r + 7) vectors of LANES
     double *sum;               // (n + 13) x n, n = r rounded up to a multiple of LANES
     double *square; // (r + 7) x n, n = r + 7 rounded up; what is right of the diagonal is undefined but finite
@@ -129,6 +136,9 @@ typedef struct tree_evaluation {
     const double *q, *dq, *q_start, *dq_start; // all coordinates
     double        c_damping, c_stiffness;
     double        time;
+    // Where forces are the mean over the way of the step they are evaluated at q +- spread (q - q_from).
+    const double *q_from;
+    double        spread;  // 0: never
     bool          resists; // loads give way
 } tree_evaluation;
 
@@ -144,6 +154,21 @@ typedef struct tree_kernels {
     // one lane; false: likewise
     bool (*up_lane)(const solver_tree *tree, tree_block *block, int lane, tree_work *work);
 } tree_kernels;
+
+// Springs' answers to each other, factorised (tree_compliance.c).
+typedef struct tree_compliance {
+    bool    known;
+    double  c_stiffness, c_damping; // of the pass that it was made in
+    int     excess;                 // iterations beyond a few since then
+    double *L, *Z, *z;              // n x n; (dofs + 6 roots) x n; n
+    size_t  capacity, Z_capacity, z_capacity;
+} tree_compliance;
+
+// The state before a step that may have to be taken in smaller ones.
+typedef struct tree_kept {
+    double *q, *dq, *ddq, time, last_step;
+    bool    accelerations_known;
+} tree_kept;
 
 struct solver_tree {
     solver_tree_options   options;
@@ -161,12 +186,16 @@ struct solver_tree {
     tree_root            *roots;
     double                gravity[3];
 
-    double  time;
-    double *q, *dq, *ddq;                                        // the state; ddq of the last step
-    double *q_trial, *dq_trial, *q_start, *dq_start, *ddq_trial; // of the pass
-    double *modal;                                               // external modal forces of the pass
-    bool    accelerations_known;                                 // ddq and the roots' a, al belong to the last step
-    bool    poses_known;                                         // blocks hold the frames of the present state
+    double    time;
+    double   *q, *dq, *ddq;                                        // the state; ddq of the last step
+    double   *q_trial, *dq_trial, *q_start, *dq_start, *ddq_trial; // of the pass
+    double   *modal;                                               // external modal forces of the pass
+    double   *q_before;                                            // q_trial of the pass before
+    double  **class_K0;                                            // per class: diagonal of K at rest
+    double    last_step;                                           // s: the step that ddq is of
+    tree_kept kept;
+    bool      accelerations_known; // ddq and the roots' a, al belong to the last step
+    bool      poses_known;         // blocks hold the frames of the present state
 
     int          point_count, spring_count;
     size_t       point_capacity, spring_capacity, row_count, row_capacity;
@@ -176,6 +205,9 @@ struct solver_tree {
     double      *spring_modal; // dofs: modal forces, then accelerations, of the springs alone
     double (*spring_b)[6];     // count: what a parent feels of the springs' forces, parent axes
     double (*spring_A)[6];     // count: accelerations of frames, own axes
+
+    tree_compliance compliance;
+    bool            touching; // some domain has contact
 
     tree_kernels kernels;
     int          worker_count;
@@ -215,6 +247,12 @@ void tree_gather_loads(solver_tree *tree, const double *q);
 bool tree_needs_poses(const solver_tree *tree); // some load is given in world axes
 // Frames have the acceleration -g when they rest: what S makes of that is taken back.
 void tree_gather_resistance(solver_tree *tree);
+// Contact (tree_contact.c): at the start of a step, as a load of a pass, and after it: do all contacts push?
+typedef struct tree_contact tree_contact;
+void                        tree_contact_start(solver_tree *tree);
+void                        tree_gather_contact(solver_tree *tree);
+bool                        tree_contact_settle(solver_tree *tree);
+void                        tree_contact_destroy(tree_contact *contact);
 // Frames and velocities of the present state, when they are not known (tree_state.c).
 void tree_update_motion(solver_tree *tree);
 // What the parent of a domain feels, from I and b in the domain's axes: into the parent's, and made ready (tree_up.c).
@@ -227,6 +265,7 @@ fem_status tree_free_root(const solver_tree *tree, const tree_domain *domain, co
 // forces and becomes ddq; b holds minus the wrenches, own axes, and is work space; A gets the frames' accelerations.
 void tree_respond(const solver_tree *tree, double *modal, double (*b)[6], double (*A)[6]);
 // A of domain i, not a root: R^T (X A_parent + J ddq_parent)
+void tree_vector_up(const solver_tree *tree, int domain, double *modal, double (*b)[6]);
 void tree_vector_lift(const solver_tree *tree, int domain, double *modal, double (*b)[6]);
 // Rows of dd/dq of all springs at q = 0, whose frames the blocks hold: G is dofs x 3 springs, sorted order of the
 // domains; and their stiffness.
@@ -243,14 +282,29 @@ typedef struct tree_weights {
     double position, velocity;
 } tree_weights;
 double tree_spring_energy(const solver_tree *tree, const tree_spring *spring);
-void   tree_add_springs(solver_tree *tree, const tree_evaluation *at, const tree_weights *weights_old, double *ddq);
+// Unit force of a spring in direction k, on both ends, into spring_modal and spring_b.
+void       tree_spring_push(solver_tree *tree, const solver_spring *spring, int k, const double *q);
+fem_status tree_compliance_reserve(solver_tree *tree); // after a spring was added
+void       tree_compliance_make(solver_tree *tree, const tree_evaluation *at);
+bool       tree_compliance_is_for(const solver_tree *tree, const tree_evaluation *at);
+void       tree_compliance_destroy(tree_compliance *compliance);
+void       tree_add_springs(solver_tree *tree, const tree_evaluation *at, const tree_weights *weights_old, double *ddq);
 // Internal forces and stiffness for the kernels, into f and the beginning of E; parallel over all blocks
 // (tree_forces.c).
 void tree_forces(solver_tree *tree, const tree_evaluation *at);
+// The same of one domain of the plain version, without factors: f (r) and K (r x r) of its class.
+void tree_domain_forces(const solver_tree *tree, const tree_domain *domain, const tree_evaluation *at, double *f,
+                        double *K, tree_work *work);
 // H, T, g of all domains and what their parents feel, from the leaves up (tree_up.c).
 fem_status tree_up(solver_tree *tree, const tree_evaluation *at);
 // A of the roots, then ddq and A of all, from the roots down, into ddq (tree_down.c).
 fem_status tree_down(solver_tree *tree, double time, double *ddq);
+// Settling (tree_settle.c): which blocks take the mean force, besides those that do; has the trial point settled in the
+// last pass; the state before a step, and back to it.
+void tree_choose_means(solver_tree *tree, const tree_evaluation *at);
+bool tree_settled(const solver_tree *tree);
+void tree_keep(solver_tree *tree);
+void tree_bring_back(solver_tree *tree);
 // solver_tree_frequencies with the choice of the method (tree_modes.c): all of M, or Krylov spaces.
 fem_status tree_frequencies(solver_tree *tree, int count, bool dense, double *omega, double *shapes);
 // The accelerations that belong to the state, into ddq and the roots' state (tree_step.c); Newmark begins with them.

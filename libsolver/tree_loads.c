@@ -34,7 +34,7 @@ fem_status solver_tree_add_load(solver_tree *tree, int instance, const double *w
     return put_load(tree, instance, 1, wrench, modal);
 }
 
-fem_status solver_tree_set_resistance(solver_tree *tree, int instance, const double *S) {
+static fem_status put_resistance(solver_tree *tree, int instance, const double *S, bool besides) {
     if (instance < 0 || instance >= tree->count)
         return fem_fail(FEM_BAD_INPUT, "domain %d, expected 0 to %d", instance, tree->count - 1);
     tree_domain *domain = &tree->domains[tree->sorted[instance]];
@@ -46,8 +46,16 @@ fem_status solver_tree_set_resistance(solver_tree *tree, int instance, const dou
         domain->resistance = fem_calloc(size, sizeof *domain->resistance);
         if (!domain->resistance) return fem_fail(FEM_NO_MEMORY, "resistance of domain %d", instance);
     }
-    for (size_t k = 0; k < size; k++) domain->resistance[k] = S ? S[k] : 0;
+    for (size_t k = 0; k < size; k++) domain->resistance[k] = (besides ? domain->resistance[k] : 0) + (S ? S[k] : 0);
     return FEM_OK;
+}
+
+fem_status solver_tree_set_resistance(solver_tree *tree, int instance, const double *S) {
+    return put_resistance(tree, instance, S, false);
+}
+
+fem_status solver_tree_add_resistance(solver_tree *tree, int instance, const double *S) {
+    return put_resistance(tree, instance, S, true);
 }
 
 fem_status solver_tree_add_point(solver_tree *tree, int instance, const double X[3], const double *rows, int *point) {
@@ -114,7 +122,7 @@ void solver_tree_point(solver_tree *tree, int index, double x[3], double v[3]) {
 }
 
 bool tree_needs_poses(const solver_tree *tree) {
-    if (tree->spring_count > 0) return true;
+    if (tree->spring_count > 0 || tree->touching) return true;
     for (int i = 0; vec3_dot(tree->gravity, tree->gravity) > 0 && i < tree->count; i++)
         if (tree->domains[i].resistance) return true;
     for (int k = 0; k < tree->point_count; k++)

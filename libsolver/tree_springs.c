@@ -7,7 +7,8 @@
 // acc = acc_0 + Y f for the tree without springs, so with e = k P + c V, e' = k P' + c V'
 //     (1/e + G Y G^T) f = (-k d - c dd/dt + e' y')/e - G acc_0,
 // symmetric and positive, solved by conjugate gradients: each product is a pass up and down the tree with vectors only,
-// O(domains), and there are as many iterations as the springs have independent directions.
+// O(domains). Without more there would be as many iterations as the springs have independent directions;
+// tree_compliance.c has a factor of the matrix, of this step or an earlier one, with which a few do.
 // What the vector passes need is left by the pass itself: T, the factor of H, and the inertia of free roots.
 #include "libsolver/tree_internal.h"
 
@@ -39,6 +40,8 @@ fem_status solver_tree_add_spring(solver_tree *tree, const solver_spring *spring
         goto done;
     }
     tree->springs[tree->spring_count++] = (tree_spring){.s = *spring};
+    status = tree_compliance_reserve(tree);
+    if (status != FEM_OK) tree->spring_count--;
 done:
     return status;
 }
@@ -133,14 +136,18 @@ static void accelerations_of(solver_tree *tree, const double *ddq) {
     }
 }
 
+void tree_spring_push(solver_tree *tree, const solver_spring *s, int k, const double *q) {
+    double force[3] = {k == 0, k == 1, k == 2};
+    push(tree, s->a, 1, force, q);
+    if (s->b >= 0) push(tree, s->b, -1, force, q);
+}
+
 // dd_k/dq of a spring at rest, without the motion of roots: the forces that a unit force of it makes of the modes. The
 // frames are those of rest.
 static void row(solver_tree *tree, const solver_spring *s, int k, const double *q, double *g) {
-    double force[3] = {k == 0, k == 1, k == 2};
     memset(tree->spring_b, 0, (size_t)tree->count * sizeof *tree->spring_b);
     memset(tree->spring_modal, 0, (size_t)tree->dofs * sizeof *tree->spring_modal);
-    push(tree, s->a, 1, force, q);
-    if (s->b >= 0) push(tree, s->b, -1, force, q);
+    tree_spring_push(tree, s, k, q);
     for (int n = tree->count - 1; n >= 0; n--) {
         const tree_domain *domain = &tree->domains[tree->order[n]];
         if (domain->parent >= 0) tree_vector_lift(tree, tree->order[n], tree->spring_modal, tree->spring_b);
@@ -192,31 +199,51 @@ static double dot(const solver_tree *tree, double *(*x)(tree_spring *), double *
 static double *of_r(tree_spring *spring) { return spring->r; }
 static double *of_target(tree_spring *spring) { return spring->target; }
 
+static double *of_z(tree_spring *spring) { return spring->z; }
+
+// z = C^-1 r with the factor that is kept, or r
+static void precondition(solver_tree *tree) {
+    tree_compliance *c = &tree->compliance;
+    for (int k = 0; k < tree->spring_count; k++) {
+        const double *r = tree->springs[k].r;
+        memcpy(c->known ? c->z + 3 * (size_t)k : tree->springs[k].z, r, 3 * sizeof *r);
+    }
+    if (!c->known) return;
+    dense_cholesky_solve(3 * tree->spring_count, c->L, 1, c->z);
+    for (int k = 0; k < tree->spring_count; k++) memcpy(tree->springs[k].z, c->z + 3 * (size_t)k, 3 * sizeof *c->z);
+}
+
 static void conjugate_gradients(solver_tree *tree, const tree_evaluation *at) {
     double limit = 1e-20 * dot(tree, of_target, of_target); // squared norms
+    int    enough = 4, iteration = 0;                       // more than that says that the factor grows old
+    if (!tree_compliance_is_for(tree, at)) tree_compliance_make(tree, at);
     product(tree, at, of_force);
     for (int k = 0; k < tree->spring_count; k++) {
         tree_spring *spring = &tree->springs[k];
-        for (int i = 0; i < 3; i++) spring->p[i] = spring->r[i] = spring->target[i] - spring->image[i];
+        for (int i = 0; i < 3; i++) spring->r[i] = spring->target[i] - spring->image[i];
     }
-    double rr = dot(tree, of_r, of_r);
-    for (int iteration = 0; rr > limit && iteration < 3 * tree->spring_count + 30; iteration++) {
+    precondition(tree);
+    for (int k = 0; k < tree->spring_count; k++) memcpy(tree->springs[k].p, tree->springs[k].z, sizeof(double[3]));
+    double rz = dot(tree, of_r, of_z);
+    for (; dot(tree, of_r, of_r) > limit && iteration < 3 * tree->spring_count + 30; iteration++) {
         product(tree, at, of_p);
         double curvature = dot(tree, of_p, of_image);
         if (!(curvature > 0)) break;
-        double step = rr / curvature, before = rr;
+        double step = rz / curvature, before = rz;
         for (int k = 0; k < tree->spring_count; k++) {
             tree_spring *spring = &tree->springs[k];
             vec3_axpy(spring->force, step, spring->p);
             vec3_axpy(spring->r, -step, spring->image);
         }
-        rr = dot(tree, of_r, of_r);
+        precondition(tree);
+        rz = dot(tree, of_r, of_z);
         for (int k = 0; k < tree->spring_count; k++) {
             tree_spring *spring = &tree->springs[k];
-            for (int i = 0; i < 3; i++) spring->p[i] = spring->r[i] + rr / before * spring->p[i];
+            for (int i = 0; i < 3; i++) spring->p[i] = spring->z[i] + rz / before * spring->p[i];
         }
-        tree->report.spring_iterations++;
     }
+    tree->report.spring_iterations += iteration;
+    if (iteration > enough) tree->compliance.excess += iteration - enough;
 }
 
 void tree_add_springs(solver_tree *tree, const tree_evaluation *at, const tree_weights *old, double *ddq) {

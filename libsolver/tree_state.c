@@ -185,6 +185,11 @@ fem_status solver_tree_set_damping(solver_tree *tree, int instance, double dampi
     return FEM_OK;
 }
 
+void solver_tree_get_damping(const solver_tree *tree, int instance, double *mass, double *stiffness) {
+    const tree_domain *domain = &tree->domains[tree->sorted[instance]];
+    *mass = domain->damping_mass, *stiffness = domain->damping_stiffness;
+}
+
 fem_status solver_tree_set_time_step(solver_tree *tree, double time_step) {
     solver_tree_options options = tree->options;
     options.time_step = time_step;

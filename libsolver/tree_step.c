@@ -16,6 +16,8 @@
 // H = Mqq + gamma h D + beta h^2 K, first guess q + h dq + h^2/2 ddq, all at the end of the step.
 #include "libsolver/tree_internal.h"
 
+#include <string.h>
+
 // Q exp([t])
 static void turned(const double Q[9], const double t[3], double out[9]) {
     double angle2 = vec3_dot(t, t), angle = sqrt(angle2), s, c, X[9] = {0, -t[2], t[1], t[2], 0, -t[0], -t[1], t[0], 0};
@@ -130,6 +132,7 @@ static fem_status pass(solver_tree *tree, const tree_evaluation *at, const tree_
     lap(&clock, &report->seconds_frames);
     tree_gather_loads(tree, at->q);
     if (at->resists) tree_gather_resistance(tree);
+    if (at->resists) tree_gather_contact(tree);
     lap(&clock, &report->seconds_rest);
     tree_forces(tree, at);
     lap(&clock, &report->seconds_forces);
@@ -165,7 +168,7 @@ static tree_weights start_trial(solver_tree *tree, const step_weights *w) {
     if (tree->options.integrator == SOLVER_TREE_NEWMARK) { // as if they went on
         old = (tree_weights){w->position, w->velocity};
     } else if (tree->accelerations_known) {
-        old.position = -ahead * (h - ahead);
+        old.position = -ahead * (1 - w->at) * tree->last_step;
         if (tree->options.passes == 1) old.velocity = w->velocity;
     } else {
         at_state = tree->options.passes > 1 && tree->spring_count == 0;
@@ -231,41 +234,106 @@ static void count_flags(solver_tree *tree) {
         }
 }
 
-fem_status solver_tree_step(solver_tree *tree) {
+// Passes at the trial point until it has settled; the state stays as it is.
+static fem_status try_step(solver_tree *tree, const step_weights *w, bool *settled) {
     fem_status                 status = FEM_OK;
     const solver_tree_options *o = &tree->options;
-    bool                       newmark = o->integrator == SOLVER_TREE_NEWMARK;
-    step_weights               w = weights_of(o);
-    double                     h = o->time_step, end = tree->time + h;
-    if (newmark && !tree->accelerations_known) FEM_TRY(tree_accelerations(tree));
-    tree_evaluation at = {.q = tree->q_trial,
-                          .dq = tree->dq_trial,
-                          .q_start = tree->q_start,
-                          .dq_start = tree->dq_start,
-                          .c_damping = w.velocity,
-                          .c_stiffness = w.position,
-                          .time = tree->time + w.at * h,
-                          .resists = true};
-    tree_weights    old = start_trial(tree, &w);
-    for (int k = 0; k < o->passes; k++) {
+    bool                       newmark = o->integrator == SOLVER_TREE_NEWMARK, more = !newmark && o->passes > 1;
+    double                     h = o->time_step;
+    tree_evaluation            at = {.q = tree->q_trial,
+                                     .dq = tree->dq_trial,
+                                     .q_start = tree->q_start,
+                                     .dq_start = tree->dq_start,
+                                     .c_damping = w->velocity,
+                                     .c_stiffness = w->position,
+                                     .time = tree->time + w->at * h,
+                                     .resists = true,
+                                     .q_from = tree->q,
+                                     .spread = newmark ? 0 : 0.5 / sqrt(3) / o->theta};
+    bool                       contact = tree->touching;
+    if (contact) tree_contact_start(tree);
+    tree_weights old = start_trial(tree, w);
+    for (int k = 0; k < tree->block_count; k++) tree->blocks[k].mean = false, tree->blocks[k].calm = 0;
+    for (int k = 0; k < o->passes || (more && !*settled && k < o->passes_most); k++) {
+        memcpy(tree->q_before, tree->q_trial, (size_t)tree->dofs * sizeof *tree->q_before);
+        tree_choose_means(tree, &at);
         FEM_TRY(pass(tree, &at, &old));
-        update_trial(tree, &w);
-        old = (tree_weights){w.position, w.velocity};
+        update_trial(tree, w);
+        old = (tree_weights){w->position, w->velocity};
+        bool pushing = !contact || tree_contact_settle(tree);
+        if (more && k + 1 >= o->passes) *settled = pushing && tree_settled(tree);
+        tree->report.extra_passes += k >= o->passes;
     }
-    double clock = fem_seconds();
-    FEM_TRY(check_trial(tree, end));
+    if (!more) *settled = true;
+    FEM_TRY(check_trial(tree, tree->time + h));
+done:
+    return status;
+}
+
+// The state becomes what the trial point says of the end of the step.
+static void take_step(solver_tree *tree, const step_weights *w, double end) {
+    bool   newmark = tree->options.integrator == SOLVER_TREE_NEWMARK;
+    double h = tree->options.time_step;
     for (int i = 0; i < tree->dofs; i++) {
         tree->q[i] = newmark ? tree->q_trial[i] : tree->q[i] + h * tree->dq_trial[i];
         tree->dq[i] = newmark ? tree->dq_trial[i] : tree->dq[i] + h * tree->ddq_trial[i];
         tree->ddq[i] = tree->ddq_trial[i];
     }
-    for (int k = 0; k < tree->root_count; k++) finish_root(&tree->roots[k], tree, &w, end);
-    tree->time = end;
+    for (int k = 0; k < tree->root_count; k++) finish_root(&tree->roots[k], tree, w, end);
+    tree->time = end, tree->last_step = h;
     tree->accelerations_known = true;
+}
+
+// Springs have changed what they know of the pass before.
+static void forget_trial(solver_tree *tree) {
+    for (int k = 0; k < tree->spring_count; k++) {
+        tree_spring *spring = &tree->springs[k];
+        for (int i = 0; i < 3; i++) spring->force[i] = spring->start[i], spring->acceleration[i] = spring->start[3 + i];
+    }
+}
+static void remember_start(solver_tree *tree) {
+    for (int k = 0; k < tree->spring_count; k++) {
+        tree_spring *spring = &tree->springs[k];
+        for (int i = 0; i < 3; i++) spring->start[i] = spring->force[i], spring->start[3 + i] = spring->acceleration[i];
+    }
+}
+
+fem_status solver_tree_step(solver_tree *tree) {
+    fem_status status = FEM_OK;
+    bool       newmark = tree->options.integrator == SOLVER_TREE_NEWMARK;
+    double     h = tree->options.time_step, begun = tree->time;
+    int        most = newmark || tree->options.passes == 1 ? 0 : tree->options.halvings, depth = 0;
+    long       parts = 1L << most, part = 0; // the step in its smallest parts, and how many of them are done
+    double     clock = fem_seconds();
+    if (newmark && !tree->accelerations_known) FEM_TRY(tree_accelerations(tree));
+    tree_keep(tree);
+    lap(&clock, &tree->report.seconds_rest);
+    while (part < parts) {
+        bool settled = false;
+        long length = parts >> depth;
+        tree->options.time_step = h * (double)length / (double)parts;
+        step_weights w = weights_of(&tree->options);
+        remember_start(tree);
+        status = try_step(tree, &w, &settled);
+        if ((status == FEM_UNSTABLE || (status == FEM_OK && !settled)) && depth < most) {
+            forget_trial(tree);
+            tree->report.halved++;
+            depth++;
+            continue;
+        }
+        if (status != FEM_OK) goto done;
+        clock = fem_seconds();
+        tree->report.unsettled += !settled;
+        part += length;
+        take_step(tree, &w, begun + h * (double)part / (double)parts);
+        while (depth > 0 && part % (parts >> (depth - 1)) == 0) depth--; // a longer one may do again
+        lap(&clock, &tree->report.seconds_rest);
+    }
     tree->report.steps++;
     count_flags(tree);
-    lap(&clock, &tree->report.seconds_rest);
 done:
+    tree->options.time_step = h;
+    if (status != FEM_OK) tree_bring_back(tree);
     tree->poses_known = false;
     return status;
 }

@@ -112,13 +112,12 @@ static void own_inertia(const solver_tree *tree, const tree_domain *domain, cons
 // f_q = load - f(q) - K (q_start - q) - D dq_start, H = Mqq + c_damping D + c_stiffness K; D = alpha Mqq + beta K
 static void own_forces(const solver_tree *tree, const tree_domain *domain, const tree_evaluation *at, equation *e,
                        tree_work *work) {
-    const cubature_forces *forces = &tree->classes[domain->class_index].forces;
-    int                    r = domain->r;
-    size_t                 offset = domain->offset;
-    double                 s = domain->scale, factor = s * s * s * domain->stiffness;
-    double                 alpha = domain->damping_mass, beta = domain->damping_stiffness;
+    int    r = domain->r;
+    size_t offset = domain->offset;
+    double s = domain->scale, factor = s * s * s * domain->stiffness;
+    double alpha = domain->damping_mass, beta = domain->damping_stiffness + tree->blocks[domain->block].calm;
     if (r == 0) return;
-    forces->evaluate(forces->model, at->q + offset, NULL, work->f, work->K, work->forces);
+    tree_domain_forces(tree, domain, at, work->f, work->K, work);
     dense_gemv_set(r, r, alpha, e->H, at->dq_start + offset, e->f_q);
     for (size_t l = 0; l < (size_t)r; l++)
         work->v[l] = at->q_start[offset + l] - at->q[offset + l] + beta * at->dq_start[offset + l];
@@ -129,9 +128,8 @@ static void own_forces(const solver_tree *tree, const tree_domain *domain, const
 }
 
 // Loads that give way: S is inertia to those that push the domain.
-static void add_resistance(bool lumped, const tree_domain *domain, equation *e) {
-    const double *S = domain->resistance;
-    int           r = domain->r;
+static void add_resistance(bool lumped, const tree_domain *domain, const double *S, equation *e) {
+    int r = domain->r;
     for (int i = 0; i < r + 6; i++)
         for (int j = 0; j <= i; j++, S++) {
             if (lumped && i >= r) continue;
@@ -333,7 +331,9 @@ static bool up_domain(const solver_tree *tree, tree_block *block, int lane, cons
             e.rigid[i] = e.Mrr[i];
             if (i < 6) e.rigid_b[i] = e.b_r[i], e.outer[i] = wrench[i];
         }
-    if (at->resists && domain->resistance) add_resistance(tree->options.subtree != SOLVER_ARTICULATED, domain, &e);
+    if (at->resists && domain->resistance)
+        add_resistance(tree->options.subtree != SOLVER_ARTICULATED, domain, domain->resistance, &e);
+    if (at->resists && domain->contact_S) add_resistance(false, domain, domain->contact_S, &e);
     for (int k = 0; k < domain->child_count; k++)
         add_child(tree, domain, &tree->domains[domain->children[k]], &e, work);
     if (!solve_domain(tree, domain, block, &e, work)) return false;
@@ -358,8 +358,10 @@ static void own_task(void *context, int index, int worker) {
     size_t       size = ((size_t)block->r + 6) * ((size_t)block->r + 7) / 2;
     tree->kernels.own(tree, block, task->at, &tree->work[worker]);
     for (int lane = 0; task->at->resists && lane < block->count; lane++) {
-        const double *S = tree->domains[block->first + lane].resistance;
+        const tree_domain *domain = &tree->domains[block->first + lane];
+        const double      *S = domain->resistance, *C = domain->contact_S;
         for (size_t k = 0; S && k < size; k++) block->E[k * LANES + (size_t)lane] += S[k]; // both row by row
+        for (size_t k = 0; C && k < size; k++) block->E[k * LANES + (size_t)lane] += C[k];
     }
 }
 

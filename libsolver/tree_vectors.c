@@ -27,7 +27,7 @@ void tree_vector_lift(const solver_tree *tree, int i, double *all_modal, double 
 // One domain on the way up: b holds minus its wrench plus what its children's frames feel, modal its modal forces.
 // Afterwards g = D^-1 L^-1 modal has the place of g in E, and the parent has got its part: b + Mrq H^-1 modal
 // = b + T L^-1 modal.
-static void vector_up(const solver_tree *tree, int i, double *all_modal, double (*all_b)[6]) {
+void tree_vector_up(const solver_tree *tree, int i, double *all_modal, double (*all_b)[6]) {
     const tree_domain *domain = &tree->domains[i];
     const tree_block  *block = &tree->blocks[domain->block];
     double            *b = all_b[i], *modal = all_modal + domain->offset, *E = block->E + domain->lane;
@@ -59,7 +59,7 @@ void tree_vector_down(const solver_tree *tree, int i, const double *ddq, double 
 }
 
 void tree_respond(const solver_tree *tree, double *modal, double (*b)[6], double (*A)[6]) {
-    for (int k = tree->count - 1; k >= 0; k--) vector_up(tree, tree->order[k], modal, b);
+    for (int k = tree->count - 1; k >= 0; k--) tree_vector_up(tree, tree->order[k], modal, b);
     for (int k = 0; k < tree->count; k++) {
         int                i = tree->order[k];
         const tree_domain *domain = &tree->domains[i];

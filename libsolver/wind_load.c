@@ -241,7 +241,8 @@ static fem_status apply(solver_wind_load *load, solver_tree *tree,
             memcpy(load->wrenches + 6 * i, wrench, sizeof wrench);
             if (s->tangential > 0)
                 add_friction(s, load->fall[c], h * density * s->tangential * fastest, scale, load->S);
-            FEM_TRY(solver_tree_set_resistance(tree, g->instances[i], load->S));
+            FEM_TRY((put == solver_tree_add_load ? solver_tree_add_resistance
+                                                 : solver_tree_set_resistance)(tree, g->instances[i], load->S));
         }
         if (r > 0) dense_gemm(true, false, (int)r, g->count, (int)rows, 1, s->rows, load->N, 0, load->modal);
         for (size_t i = 0; i < (size_t)g->count; i++)

@@ -454,6 +454,16 @@ static void test_automatic(void **state) {
     assert_true(r.bytes == r.factor.bytes && r.amg.levels == 0 && r.iterations == 0);
     modes_inverse_destroy(inverse);
     free_sample(&s);
+    // the more right-hand sides, the larger a body must be; 12 modes and 78 derivatives of 200,000 tetrahedra take a
+    // factor, 30 modes of them do not
+    assert_int_equal(modes_inverse_choose(60001, 30), MODES_INVERSE_AMG);
+    assert_int_equal(modes_inverse_choose(60000, 30), MODES_INVERSE_FACTOR);
+    assert_int_equal(modes_inverse_choose(60000, 1), MODES_INVERSE_FACTOR);
+    assert_int_equal(modes_inverse_choose(300, 3), MODES_INVERSE_FACTOR);
+    assert_int_equal(modes_inverse_choose(137877, 30), MODES_INVERSE_AMG);
+    assert_int_equal(modes_inverse_choose(137877, 90), MODES_INVERSE_FACTOR);
+    assert_int_equal(modes_inverse_choose(645264, 120), MODES_INVERSE_AMG);
+    assert_int_equal(modes_inverse_choose(645264, 240), MODES_INVERSE_FACTOR);
 }
 
 // a refused allocation anywhere in set-up and solution is reported and leaves nothing behind

@@ -238,6 +238,46 @@ static void test_methods(void **state) {
     sample_destroy(&s);
 }
 
+// One column out of orthonormal candidates shows its random numbers: +a, 0 or -a, with 1/6, 4/6, 1/6 of each.
+static void test_projection_numbers(void **state) {
+    (void)state;
+    enum { SEEDS = 60, MODES = 40, ALL = SEEDS * MODES };
+    sample     s;
+    modes_pool pool = {0};
+    int        counts[3] = {0};
+    sample_create(&s, FEM_T4, cells, FEM_STVK, true, MODES);
+    assert_ok(modes_pool_from_basis(&pool, &s.basis));
+    double *Mu = fem_alloc((size_t)s.n, sizeof *Mu);
+    for (int seed = 1; seed <= SEEDS; seed++) {
+        modes_basis            basis = {0};
+        modes_condense_options options = modes_condense_default_options();
+        double                 part[MODES], largest = 0;
+        options.method = MODES_RANDOM_PROJECTION, options.scaling = MODES_SCALE_UNIT, options.r = 1;
+        options.seed = (unsigned)seed;
+        assert_ok(modes_condense(&s.problem, &pool, NULL, &options, NULL, &basis, NULL));
+        fem_sparse_multiply(s.problem.M, 1, basis.U, Mu);
+        for (int j = 0; j < MODES; j++) {
+            part[j] = dense_dot(s.n, s.basis.U + (size_t)j * (size_t)s.n, Mu);
+            largest = fmax(largest, fabs(part[j]));
+        }
+        for (int j = 0; j < MODES; j++) {
+            double sign = part[j] / largest;
+            assert_true(fabs(sign) < 1e-9 || fabs(fabs(sign) - 1) < 1e-9);
+            counts[fabs(sign) < 0.5 ? 1 : sign > 0 ? 2 : 0]++;
+        }
+        modes_basis_destroy(&basis);
+    }
+    printf("  of %d numbers %.3f, %.3f, %.3f are negative, zero, positive\n", ALL, counts[0] / (double)ALL,
+           counts[1] / (double)ALL, counts[2] / (double)ALL);
+    for (int k = 0; k < 3; k++) { // within four standard deviations
+        double p = k == 1 ? 4.0 / 6 : 1.0 / 6;
+        assert_true(fabs(counts[k] / (double)ALL - p) < 4 * sqrt(p * (1 - p) / ALL));
+    }
+    fem_free(Mu);
+    modes_pool_destroy(&pool);
+    sample_destroy(&s);
+}
+
 // the same columns, bit by bit, on any number of threads and again; another seed gives others
 static void test_repeatable(void **state) {
     (void)state;
@@ -537,11 +577,17 @@ static void test_keep(void **unused) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keep),     cmocka_unit_test(test_pca),
-        cmocka_unit_test(test_graded),   cmocka_unit_test(test_energy_and_rank),
-        cmocka_unit_test(test_methods),  cmocka_unit_test(test_repeatable),
-        cmocka_unit_test(test_select),   cmocka_unit_test(test_sketch),
-        cmocka_unit_test(test_failures), cmocka_unit_test(test_allocation_failure),
+        cmocka_unit_test(test_keep),
+        cmocka_unit_test(test_pca),
+        cmocka_unit_test(test_graded),
+        cmocka_unit_test(test_energy_and_rank),
+        cmocka_unit_test(test_methods),
+        cmocka_unit_test(test_projection_numbers),
+        cmocka_unit_test(test_repeatable),
+        cmocka_unit_test(test_select),
+        cmocka_unit_test(test_sketch),
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_allocation_failure),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }

@@ -279,6 +279,63 @@ static void test_full_disk(void **state) {
     }
 }
 
+// Every command that writes files, where no file may grow beyond 512 bytes and where none can be created: the message
+// names the file, the exit code is 1 (a cache only costs time, so that is no failure), nothing half written stays.
+static void test_no_room(void **state) {
+    (void)state;
+    static const char settings[] =
+        "{\"limber\": 1, \"materials\": {\"m\": {\"density\": 1000, \"young\": 1e6, \"poisson\": 0.4}},\n"
+        " \"parts\": {\"b\": {\"mesh\": {\"box\": {\"high\": [4, 1, 1], \"cells\": [8, 2, 2]}}, \"material\": \"m\",\n"
+        " \"fixed\": \"x0\", \"modes\": {\"count\": 4}}}, \"objects\": [{\"part\": \"b\"}],\n"
+        " \"solver\": {\"method\": \"reduced\", \"step\": 0.02},\n"
+        " \"output\": {\"frames\": 2, \"rate\": 50, \"formats\": [\"glb\", \"vtu\"]}}\n";
+    static const char *const forms[] = {
+        "convert beam.veg DIR/a.msh",
+        "convert beam.veg DIR/a.vtu.gz",
+        "mesh ball.obj -o DIR/a.veg --size 0.2",
+        "mesh ball.obj -o a.veg --size 0.2 --embed DIR/a.interp",
+        "modes beam.veg -n 2 --density 1 --young 1 --poisson 0 --write DIR/a.npy",
+        "modes beam.veg -n 2 --density 1 --young 1 --poisson 0 --write DIR/a.mtx",
+        "modes beam.veg -n 2 --density 1 --young 1 --poisson 0 --write DIR/a.vtu",
+        "modes beam.veg -n 2 --density 1 --young 1 --poisson 0 --method krylov --write DIR/a.basis",
+        "modes beam.veg -n 2 --density 1 --young 1 --poisson 0 --rotations DIR/a.npy",
+        "decompose beam.veg --domains 2 -o DIR/a.vtu",
+        "run beam.json --cache good -o DIR",
+        "render good/beam.glb --size 64x64 -o DIR/a.png",
+        "render good/beam.glb --size 64x64 -o DIR",
+        "precompute beam.json --cache DIR"};
+    char folder[512], command[4096];
+    test_write("beam.json", settings);
+    snprintf(folder, sizeof folder, "%s", test_temporary(""));
+    fem_mesh mesh = {0};
+    assert_ok(fem_generate_box(&mesh, FEM_T4, (double[]){0, 0, 0}, (double[]){4, 1, 1}, (int[]){8, 2, 2}));
+    assert_ok(fem_mesh_write(&mesh, test_temporary("beam.veg")));
+    assert_ok(fem_mesh_write(&mesh, test_temporary("ball.obj")));
+    fem_mesh_destroy(&mesh);
+    snprintf(command, sizeof command, "cd '%s' && '%s' run beam.json -q --cache good -o good > out.txt 2>&1", folder,
+             getenv("LIMBER_PROGRAM"));
+    assert_int_equal(system(command), 0);
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        for (int full = 0; full < 2; full++) {
+            const char *where = full ? "small" : "/proc/nowhere", *mark = strstr(forms[i], "DIR");
+            snprintf(command, sizeof command,
+                     "cd '%s' && rm -rf small && mkdir small && trap '' XFSZ && ulimit -f %s && '%s' %.*s%s%s "
+                     "> /dev/null 2> err.txt",
+                     folder, full ? "1" : "unlimited", getenv("LIMBER_PROGRAM"), (int)(mark - forms[i]), forms[i],
+                     where, mark + 3);
+            int status = system(command);
+            read_whole(test_temporary("err.txt"), result.err, sizeof result.err);
+            int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+            if (code != 1) fail_msg("%s in %s: exit code %d, %s", forms[i], where, code, result.err);
+            assert_says(result.err, full ? "cannot be written: File too large" : "/proc/nowhere");
+            snprintf(command, sizeof command, "cd '%s' && find . -name '*.part' -o -path './small/a.*' | grep -q .",
+                     folder);
+            if (system(command) == 0) fail_msg("%s in %s leaves something half written", forms[i], where);
+        }
+    printf("%zu commands refused by a full disk and by a folder that cannot be written\n",
+           sizeof forms / sizeof *forms);
+}
+
 // A process that may use one core only starts no second thread.
 static void test_affinity(void **state) {
     (void)state;
@@ -614,11 +671,12 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_bad_files),     cmocka_unit_test(test_info),
         cmocka_unit_test(test_evaluate),      cmocka_unit_test(test_evaluate_mistakes),
         cmocka_unit_test(test_own_materials), cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_affinity),      cmocka_unit_test(test_modes),
-        cmocka_unit_test(test_decompose),     cmocka_unit_test(test_convert),
-        cmocka_unit_test(test_mesh),          cmocka_unit_test(test_json_is_valid),
-        cmocka_unit_test(test_same_numbers),  cmocka_unit_test(test_static_scene),
-        cmocka_unit_test(test_interrupt),     cmocka_unit_test(test_render_scene),
+        cmocka_unit_test(test_no_room),       cmocka_unit_test(test_affinity),
+        cmocka_unit_test(test_modes),         cmocka_unit_test(test_decompose),
+        cmocka_unit_test(test_convert),       cmocka_unit_test(test_mesh),
+        cmocka_unit_test(test_json_is_valid), cmocka_unit_test(test_same_numbers),
+        cmocka_unit_test(test_static_scene),  cmocka_unit_test(test_interrupt),
+        cmocka_unit_test(test_render_scene),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }

@@ -111,7 +111,7 @@ static void test_all_scenes(void **state) {
         assert_ok(scene_run(s, out, 4, NULL, &result));
         assert_int_equal(result.frames, dynamic ? 4 : 1);
         assert_int_equal(result.steps, dynamic ? 3 * s->steps_per_frame : 0);
-        check_results(s, out, result.frames, dynamic ? (s->sample_steps ? result.steps + 1 : 4) : 1);
+        if (s->write_vtu) check_results(s, out, result.frames, dynamic ? (s->sample_steps ? result.steps + 1 : 4) : 1);
         assert_true(result.max_displacement > 1e-9);
         printf("%-20s %6d vertices, moved by %.3g m, %.2f s\n", entry->d_name, s->parts[s->object].mesh.vertex_count,
                result.max_displacement, result.seconds);
