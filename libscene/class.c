@@ -223,6 +223,15 @@ done:
     return status;
 }
 
+static fem_status make_forces(scene_class *c, const scene_part *part, const fem_body *body, const fem_sparse *K,
+                              const fem_sparse *M, const char *path, fem_hash key, const fem_progress *progress) {
+    cubature_polynomial_options options = cubature_polynomial_default_options();
+    if (part->forces == SCENE_POLYNOMIAL)
+        return cubature_polynomial_create(&c->polynomial, body, c->basis.r, c->basis.U, &options, progress);
+    if (part->forces == SCENE_CUBATURE) return scene_cubature_train(c, part, body, K, M, path, key, progress);
+    return FEM_OK;
+}
+
 // `path` is that of the cache file, beside which an interrupted training keeps what it has; or NULL.
 static fem_status make_class(scene_class *c, const scene_part *part, const fem_body *body, fem_mass_kind mass,
                              const char *path, fem_hash key, const fem_progress *progress) {
@@ -244,11 +253,7 @@ static fem_status make_class(scene_class *c, const scene_part *part, const fem_b
     FEM_TRY(make_basis(c, part, body, &problem, progress));
     c->seconds_modes = fem_seconds() - begun;
     begun = fem_seconds();
-    if (part->forces == SCENE_POLYNOMIAL) {
-        cubature_polynomial_options options = cubature_polynomial_default_options();
-        FEM_TRY(cubature_polynomial_create(&c->polynomial, body, c->basis.r, c->basis.U, &options, progress));
-    }
-    if (part->forces == SCENE_CUBATURE) FEM_TRY(scene_cubature_train(c, part, body, &K, &M, path, key, progress));
+    FEM_TRY(make_forces(c, part, body, &K, &M, path, key, progress));
     c->seconds_forces = fem_seconds() - begun;
 done:
     fem_free(fixed);
@@ -270,7 +275,8 @@ static void project_matrix(const modes_basis *basis, const fem_sparse *A, double
 }
 
 // The forces, and the reduced mass: the identity but for rounding where the basis was made from this mass.
-static fem_status finish_class(scene_class *c, const scene_part *part, const fem_body *body, fem_mass_kind mass) {
+static fem_status finish_class(scene_class *c, const scene_part *part, const fem_body *body, fem_mass_kind mass,
+                               bool forces) {
     fem_status status = FEM_OK;
     size_t     n = (size_t)c->basis.n, r = (size_t)c->basis.r;
     fem_sparse A = {0};
@@ -282,7 +288,8 @@ static fem_status finish_class(scene_class *c, const scene_part *part, const fem
         goto done;
     }
     FEM_TRY(fem_body_matrix(body, &A));
-    if (part->forces == SCENE_LINEAR) {
+    if (!forces) { // they are there
+    } else if (part->forces == SCENE_LINEAR) {
         fem_body_evaluate(body, work, NULL, NULL, &A);
         project_matrix(&c->basis, &A, work, c->K0);
         c->linear = (cubature_linear){.r = (int)r, .K0 = c->K0};
@@ -303,6 +310,27 @@ static fem_status finish_class(scene_class *c, const scene_part *part, const fem
 done:
     fem_free(work);
     fem_sparse_destroy(&A);
+    return status;
+}
+
+fem_status scene_class_complete(scene_class *c, const scene_part *part, const fem_body *body, fem_mass_kind mass,
+                                bool forces, const fem_progress *progress) {
+    fem_status status = FEM_OK;
+    fem_sparse K = {0}, M = {0};
+    double    *u = fem_calloc((size_t)c->basis.n, sizeof *u);
+    if (!u) return fem_fail(FEM_NO_MEMORY, "no memory for %d degrees of freedom", c->basis.n);
+    if (forces && part->forces == SCENE_CUBATURE) {
+        FEM_TRY(fem_body_matrix(body, &K));
+        FEM_TRY(fem_body_matrix(body, &M));
+        fem_body_evaluate(body, u, NULL, NULL, &K);
+        fem_body_mass(body, mass, &M);
+    }
+    if (forces) FEM_TRY(make_forces(c, part, body, &K, &M, NULL, (fem_hash){0}, progress));
+    FEM_TRY(finish_class(c, part, body, mass, forces));
+done:
+    fem_free(u);
+    fem_sparse_destroy(&K);
+    fem_sparse_destroy(&M);
     return status;
 }
 
@@ -397,7 +425,7 @@ fem_status scene_class_create(scene_class **class, const scene_part *part, const
         FEM_TRY(create_cached(c, part, body, mass, cache, progress, notes));
     else
         FEM_TRY(make_class(c, part, body, mass, NULL, (fem_hash){0}, progress));
-    FEM_TRY(finish_class(c, part, body, mass));
+    FEM_TRY(finish_class(c, part, body, mass, true));
     FEM_TRY(scene_cubature_note(c, part, &text));
     if (text) FEM_TRY(scene_add_note(notes, text));
     *class = c;
@@ -415,6 +443,9 @@ void scene_class_destroy(scene_class *c) {
     cubature_polynomial_destroy(&c->polynomial);
     cubature_full_destroy(c->full);
     cubature_rule_destroy(&c->rule);
+    cubature_stitched_destroy(c->springs);
+    fem_body_destroy(c->body);
+    fem_mesh_destroy(&c->mesh);
     fem_free(c->K0);
     fem_free(c->M);
     fem_free(c);

@@ -1,0 +1,209 @@
+// Instances: a scaled one is the mesh scaled before anything is computed, a tree of them is the tree made by hand, runs
+// of them do not depend on threads and resume bit by bit, and names mean what they say.
+#include "tests/support.h"
+
+#include "libscene/internal.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *write_scene(const char *name, const char *text) {
+    static char path[600];
+    snprintf(path, sizeof path, "%s", test_temporary(name));
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    return path;
+}
+
+// %g: size of the meshes, %s: the objects
+static const char *const SCENE =
+    "{\"limber\": 1, \"materials\": {\"wood\": {\"density\": 700, \"young\": 1e7, \"poisson\": 0.3}},"
+    "\"parts\": {"
+    " \"post\": {\"mesh\": {\"tube\": {\"element\": \"tet\", \"points\": [[0, 0, 0], [0, 0, %.17g]], \"radius\": %.17g,"
+    "   \"segment\": %.17g}}, \"material\": \"wood\", \"fixed\": \"root\", \"modes\": {\"count\": 8}},"
+    " \"arm\": {\"mesh\": {\"tube\": {\"element\": \"tet\", \"points\": [[0, 0, 0], [%.17g, 0, 0]], \"radius\": %.17g,"
+    "   \"segment\": %.17g}}, \"material\": \"wood\", \"fixed\": \"root\", \"modes\": {\"count\": 8}}},"
+    "\"objects\": [%s],"
+    "\"environment\": {\"gravity\": [0.5, 0, -9.81]},"
+    "\"solver\": {\"method\": \"reduced\", \"step\": 0.002, \"damping\": {\"stiffness\": 0.001}},"
+    "\"output\": {\"frames\": 20, \"rate\": 50, \"formats\": [\"vtu\"], \"probes\": {\"post\": {\"instance\": "
+    "\"post\", "
+    "\"set\": \"tip\"}, \"arm\": {\"instance\": \"arm\", \"set\": \"tip\"}}}}";
+
+static scene *make_scene(const char *name, double size, const char *objects) {
+    char   text[4000];
+    scene *s = NULL;
+    snprintf(text, sizeof text, SCENE, size, 0.05 * size, 0.05 * size, 0.5 * size, 0.03 * size, 0.04 * size, objects);
+    assert_ok(scene_load(&s, write_scene(name, text), 0, NULL));
+    return s;
+}
+
+static void run(scene *s, const char *out, scene_result *result) { assert_ok(scene_run(s, out, 0, NULL, result)); }
+
+// a scaled instance, with a child on it, moves as the meshes scaled before anything is computed
+static void test_scaled(void **state) {
+    (void)state;
+    const double scale = 2; // a power of two: the generator rounds alike
+    char         objects[1000];
+    scene_result a = {0}, b = {0};
+    scene       *large = make_scene("large.json", scale,
+                                    "{\"part\": \"post\", \"translation\": [0, 0, 0], \"children\": [{\"part\": \"arm\", "
+                                          "\"translation\": [0, 0, 1.4], \"rotation\": [0, -0.4, 0.3]}]}");
+    snprintf(
+        objects, sizeof objects,
+        "{\"part\": \"post\", \"scale\": %.17g, \"children\": [{\"part\": \"arm\", \"translation\": [0, 0, %.17g], "
+        "\"rotation\": [0, -0.4, 0.3]}]}",
+        scale, 1.4 / scale);
+    scene *scaled = make_scene("scaled.json", 1, objects);
+    double worst = 0;
+    assert_int_equal(large->forest.count, 2);
+    for (int i = 0; i < 3 * large->parts[large->object].mesh.vertex_count; i++)
+        worst = fmax(
+            worst, fabs(large->parts[large->object].mesh.vertices[i] - scaled->parts[scaled->object].mesh.vertices[i]));
+    assert_true(worst < 1e-12);
+    run(large, test_temporary("large"), &a);
+    run(scaled, test_temporary("scaled"), &b);
+    double difference = vec3_distance(a.probes + 3, b.probes + 3), moved = vec3_norm(a.probes + 3);
+    printf("the arm moved by %.4g m, difference %.1e\n", moved, difference);
+    assert_true(moved > 1e-3 && difference < 1e-7 * moved);
+    scene_result_destroy(&a), scene_result_destroy(&b);
+    scene_destroy(large), scene_destroy(scaled);
+}
+
+// groups, places and repeats are only ways of saying the same: a scene of them moves as one that lists every child
+static void test_ways_of_saying(void **state) {
+    (void)state;
+    scene_result a = {0}, b = {0};
+    scene       *listed =
+        make_scene("listed.json", 1,
+                   "{\"part\": \"post\", \"children\": [{\"part\": \"arm\", \"translation\": [0, 0, 0.4]},"
+                   "{\"part\": \"arm\", \"translation\": [0, 0, 0.6], \"rotation\": [0, 0, 2], \"scale\": 0.5},"
+                   "{\"part\": \"arm\", \"translation\": [0, 0, 0.7], \"rotation\": [0, 0, 4], \"scale\": 0.25}]}");
+    scene *repeated =
+        make_scene("repeated.json", 1,
+                   "{\"part\": \"post\", \"children\": [{\"part\": \"arm\", \"translation\": [0, 0, 0.4], "
+                   "\"repeat\": {\"count\": 3, \"translation\": [0, 0, 0.2], \"rotation\": [0, 0, 2], "
+                   "\"scale\": 0.5}}]}");
+    double worst = 0;
+    assert_int_equal(listed->forest.count, 4);
+    assert_int_equal(repeated->forest.count, 4);
+    for (int i = 0; i < 3 * listed->parts[listed->object].mesh.vertex_count; i++)
+        worst = fmax(worst, fabs(listed->parts[listed->object].mesh.vertices[i] -
+                                 repeated->parts[repeated->object].mesh.vertices[i]));
+    assert_true(worst < 1e-14);
+    run(listed, test_temporary("listed"), &a);
+    run(repeated, test_temporary("repeated"), &b);
+    printf("post moved by %.4g m, difference %.1e\n", vec3_norm(a.probes), vec3_distance(a.probes, b.probes));
+    assert_true(vec3_norm(a.probes) > 1e-4 && vec3_distance(a.probes, b.probes) < 1e-9 * vec3_norm(a.probes));
+    scene_result_destroy(&a), scene_result_destroy(&b);
+    scene_destroy(listed), scene_destroy(repeated);
+}
+
+// a tree put together by hand, class by class and interface by interface, moves as the forest's
+static void test_by_hand(void **state) {
+    (void)state;
+    scene              *s = make_scene("hand.json", 1,
+                                       "{\"part\": \"post\", \"children\": [{\"part\": \"arm\", \"translation\": [0, 0, 1], "
+                                                    "\"rotation\": [0, -1.5707963267948966, 0], \"scale\": 0.5}]}");
+    solver_forest      *f = NULL;
+    solver_tree        *tree = NULL, *hand = NULL;
+    const scene_forest *g = &s->forest;
+    solver_frame_motion frame, other;
+    const double        gravity[3] = {3, 1, -9.81};
+    assert_ok(solver_forest_create(&f, g->part_count, g->parts, g->count, g->instances, NULL));
+    assert_ok(solver_forest_precompute(f, NULL, NULL));
+    assert_ok(solver_forest_tree(&tree, f, &s->tree.options));
+    // the arm's root points lie in the post's end, so rows at the nearest vertices' barycentric places are U's own
+    const solver_class *post = f->classes[0], *arm = f->classes[1];
+    const fem_set      *root = fem_mesh_vertex_set(&s->parts[1].mesh, "root");
+    double              points[3 * 64], *rows = fem_calloc(3 * 64 * 8, sizeof *rows);
+    fem_embedding       e = {0};
+    domain_interface    interface = {0};
+    assert_true(root->count <= 64);
+    for (int k = 0; k < root->count; k++) {
+        const double *X =
+            s->parts[1].mesh.vertices + 3 * (size_t)root->items[k]; // (0, y, z) -> (-z, y, 0) / 2 at the top
+        points[3 * k] = -0.5 * X[2], points[3 * k + 1] = 0.5 * X[1], points[3 * k + 2] = 1 + 0.5 * X[0];
+    }
+    assert_ok(fem_embed_points(&e, &post->mesh, root->count, points));
+    for (int l = 0; l < 8; l++)
+        fem_embedding_apply(&e, post->basis.U + (size_t)post->basis.n * (size_t)l, rows + 3 * root->count * l);
+    const double rest[9] = {0, 0, -1, 0, 1, 0, 1, 0, 0};
+    assert_ok(domain_interface_create(&interface, root->count, points, NULL, 8, rows, rest));
+    solver_tree_class classes[2] = {solver_class_in_tree(post), solver_class_in_tree(arm)};
+    classes[0].interface_count = 1, classes[0].interfaces = &interface;
+    for (int k = 0; k < 2; k++) classes[k].damping_stiffness = 0.001;
+    solver_tree_instance instances[2] = {
+        {.class_index = 0, .parent = -1, .scale = 1, .stiffness = 1, .root = SOLVER_ROOT_FIXED},
+        {.class_index = 1, .parent = 0, .scale = 0.5, .stiffness = 1}};
+    assert_ok(solver_tree_create(&hand, 2, classes, 2, instances, &s->tree.options));
+    solver_tree_set_gravity(tree, gravity), solver_tree_set_gravity(hand, gravity);
+    for (int k = 0; k < 200; k++) {
+        assert_ok(solver_tree_step(tree));
+        assert_ok(solver_tree_step(hand));
+    }
+    solver_tree_frame(tree, 1, &frame), solver_tree_frame(hand, 1, &other);
+    double moved = vec3_distance(frame.p, (const double[]){0, 0, 1}), difference = vec3_distance(frame.p, other.p);
+    for (int l = 0; l < 8; l++)
+        difference = fmax(difference, fabs(solver_tree_q(tree, 1)[l] - solver_tree_q(hand, 1)[l]));
+    printf("the arm's frame moved by %.3g m, difference %.1e\n", moved, difference);
+    assert_true(moved > 1e-4 && difference < 1e-9);
+    fem_free(rows);
+    fem_embedding_destroy(&e);
+    domain_interface_destroy(&interface);
+    solver_tree_destroy(tree), solver_tree_destroy(hand);
+    solver_forest_destroy(f);
+    scene_destroy(s);
+}
+
+// same numbers with one and with three threads, and from a checkpoint
+static void test_threads_and_resume(void **state) {
+    (void)state;
+    static const char objects[] =
+        "{\"part\": \"post\", \"children\": [{\"part\": \"arm\", \"translation\": [0, 0, 0.4], "
+        "\"repeat\": {\"count\": 9, \"translation\": [0, 0, 0.05], \"rotation\": [0, 0, 2]}}]}";
+    scene_result a = {0}, b = {0};
+    char         whole[600], halves[600], command[2600];
+    snprintf(whole, sizeof whole, "%s", test_temporary("whole"));
+    snprintf(halves, sizeof halves, "%s", test_temporary("halves"));
+    scene *s = make_scene("threads.json", 1, objects);
+    fem_set_threads(1);
+    run(s, whole, &a);
+    fem_set_threads(3);
+    s->checkpoint = 7;
+    assert_ok(scene_run(s, halves, 11, NULL, NULL));
+    s->resume = true;
+    run(s, halves, &b);
+    fem_set_threads(0);
+    assert_memory_equal(a.probes, b.probes, 6 * sizeof(double));
+    snprintf(command, sizeof command, "rm -f '%s/'*.checkpoint && diff -r '%s' '%s'", halves, whole, halves);
+    assert_int_equal(system(command), 0);
+    printf("post moved by %.17g m with 1 and 3 threads, and resumed\n", vec3_norm(a.probes));
+    scene_result_destroy(&a), scene_result_destroy(&b);
+    scene_destroy(s);
+}
+
+static void test_names(void **state) {
+    (void)state;
+    scene *s = make_scene("names.json", 1,
+                          "{\"part\": \"post\", \"children\": [{\"part\": \"arm\", \"translation\": [0, 0, 0.4], "
+                          "\"repeat\": {\"count\": 3, \"translation\": [0, 0, 0.1]}}]}");
+    assert_string_equal(s->forest.instances[2].name, "post/arm.1");
+    assert_true(scene_instance_is(&s->forest, 2, "post/arm.1") && scene_instance_is(&s->forest, 2, "arm.1"));
+    assert_true(scene_instance_is(&s->forest, 2, "arm") && scene_instance_is(&s->forest, 2, "post/arm"));
+    assert_false(scene_instance_is(&s->forest, 2, "arm.2") || scene_instance_is(&s->forest, 2, "rm.1"));
+    assert_false(scene_instance_is(&s->forest, 2, "post"));
+    scene_destroy(s);
+}
+
+int main(int argc, char **argv) {
+    (void)argc;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_scaled),  cmocka_unit_test(test_ways_of_saying),
+        cmocka_unit_test(test_by_hand), cmocka_unit_test(test_threads_and_resume),
+        cmocka_unit_test(test_names),
+    };
+    return test_main(argv, tests, sizeof tests / sizeof *tests);
+}
