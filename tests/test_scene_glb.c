@@ -150,7 +150,8 @@ static void test_tree(void **state) {
     comparison        c = compare_run("scenes/plant.json", 1, overrides, 46, &nodes);
     assert_int_equal(nodes, 9);
     assert_true(c.error < 1e-4 && c.moved > 0.1);
-    assert_true(c.shared > 0 && c.left_out < c.shared / 2 && c.gap < 0.05);
+    assert_true(c.shared > 0 && c.left_out < c.shared / 2);
+    assert_true(c.gap < 1e-4); // single copies too
 }
 
 #define BLOCK                                                                                                          \
@@ -167,8 +168,8 @@ static void test_skin(void **state) {
     const char *const overrides[] = {FORMATS, "output.glb.skin=true"}, *const full[] = {"output.glb.skin=true"};
     int        nodes;
     comparison c = compare_run("scenes/plant.json", 2, overrides, 46, &nodes);
-    assert_int_equal(nodes, 10); // joints, and the mesh
-    assert_true(c.gap < 0.03 && c.moved > 0.1);
+    assert_int_equal(nodes, 10);                         // joints, and the mesh
+    assert_true(c.gap < 0.1 * c.moved && c.moved > 0.1); // joints alone show nine tenths of the motion
     scene *s = NULL;
     assert_ok(scene_load(&s, test_write("whole.json", BLOCK), 1, full));
     assert_fails(scene_run(s, test_temporary("whole"), 0, NULL, NULL), FEM_BAD_INPUT, "this body moves as one piece");
