@@ -48,6 +48,7 @@ static fem_hash class_key(const solver_class *c, const fem_mesh *around, int pla
                                      (int)recipe->krylov.seeds,
                                      (int)recipe->krylov.orthogonalise.method};
     fem_hash            hash = fem_hash_add(fem_mesh_hash(&c->mesh), numbers, sizeof numbers);
+    hash = fem_hash_add(hash, recipe->modes, sizeof recipe->modes);
     hash = add_double(hash, recipe->energy);
     fem_hash wide = around ? fem_mesh_hash(around) : (fem_hash){0};
     hash = fem_hash_add(hash, &wide, sizeof wide);
