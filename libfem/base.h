@@ -53,9 +53,6 @@ void fem_memory_fail_after(long allowed);
 long   fem_memory_blocks(void);
 size_t fem_memory_bytes(void);
 size_t fem_memory_peak(void);
-// Bytes that the system could still give: of its memory, within the limits of the process and of its container.
-// INFINITY where it does not say.
-double fem_memory_available(void);
 
 // Makes room for `needed` items in a growing array: *capacity grows by halves. *items is unchanged on failure.
 // Use through: status = fem_grow((void **)&items, &capacity, needed, sizeof *items)

@@ -2,14 +2,11 @@
 // Each block has 64 bytes in front that hold its size, so that the bytes in use can be counted.
 #include "libfem/base.h"
 
-#include <math.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 
 enum { HEADER = 64, HUGE_PAGE = 2 << 20 };
 
@@ -30,28 +27,6 @@ void fem_memory_fail_after(long count) { atomic_store(&allowed, count); }
 long   fem_memory_blocks(void) { return atomic_load(&blocks); }
 size_t fem_memory_bytes(void) { return atomic_load(&bytes); }
 size_t fem_memory_peak(void) { return atomic_load(&peak); }
-
-// The number behind `name` at the beginning of a line of a small system file; INFINITY where there is none.
-static double system_number(const char *path, const char *name) {
-    char   line[256];
-    double number = INFINITY;
-    FILE  *file = fopen(path, "r");
-    if (!file) return number;
-    while (fgets(line, sizeof line, file))
-        if (strncmp(line, name, strlen(name)) == 0 && sscanf(line + strlen(name), "%lf", &number) == 1) break;
-    fclose(file);
-    return number;
-}
-
-double fem_memory_available(void) {
-    struct rlimit limit;
-    double        held = (double)fem_memory_bytes();
-    double        available = 1024 * system_number("/proc/meminfo", "MemAvailable:");
-    available = fmin(available, system_number("/sys/fs/cgroup/memory.max", "") - held); // "max": no limit
-    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        available = fmin(available, (double)limit.rlim_cur - held);
-    return fmax(available, 0);
-}
 
 void *fem_alloc(size_t count, size_t size) {
     size_t wanted;

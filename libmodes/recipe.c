@@ -1,7 +1,9 @@
 // Linear modes, derivatives and condensing, one after the other on one factorisation.
 #include "libmodes/internal.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 modes_recipe modes_default_recipe(modes_method method) {
     return (modes_recipe){.method = method,
@@ -176,6 +178,30 @@ static modes_condense_options condensing(const modes_recipe *recipe, modes_scali
     return options;
 }
 
+// The number behind `name` at the beginning of a line of a small system file; INFINITY where there is none.
+static double system_number(const char *path, const char *name) {
+    char   line[256];
+    double number = INFINITY;
+    FILE  *file = fopen(path, "r");
+    if (!file) return number;
+    while (fgets(line, sizeof line, file))
+        if (strncmp(line, name, strlen(name)) == 0 && sscanf(line + strlen(name), "%lf", &number) == 1) break;
+    fclose(file);
+    return number;
+}
+
+// Bytes that the system could still give: of its memory, within the limits of the process and of its container.
+// INFINITY where it does not say.
+static double available_memory(void) {
+    struct rlimit limit;
+    double        held = (double)fem_memory_bytes();
+    double        available = 1024 * system_number("/proc/meminfo", "MemAvailable:");
+    available = fmin(available, system_number("/sys/fs/cgroup/memory.max", "") - held); // "max": no limit
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        available = fmin(available, (double)limit.rlim_cur - held);
+    return fmax(available, 0);
+}
+
 // Right-hand sides that a recipe leads to; and whether that many columns, and what condenses them, fit into memory.
 static fem_status check_size(const modes_recipe *recipe, int n, int *solves) {
     *solves = recipe->derivatives > 0 ? recipe->linear : recipe->count;
@@ -191,7 +217,7 @@ static fem_status check_size(const modes_recipe *recipe, int n, int *solves) {
     modes_condense_options condensed = condensing(recipe, recipe->scaling, candidates);
     status = modes_condense_size(&condensed, n, candidates, &condense);
     if (status != FEM_OK) return status;
-    double available = recipe->max_bytes > 0 ? recipe->max_bytes : fem_memory_available();
+    double available = recipe->max_bytes > 0 ? recipe->max_bytes : available_memory();
     if (pool + condense <= available) return FEM_OK;
     return fem_fail(FEM_BAD_INPUT,
                     "%d linear modes and derivatives up to order %d of %d degrees of freedom take %.3g GB, and %.3g GB "

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <sys/resource.h>
 
 // a message may quote the one before it, prefixes stack, and an overlong one is cut, not overrun
 static void test_status(void **state) {
@@ -54,19 +53,6 @@ static void test_memory(void **state) {
     fem_memory_fail_after(-1);
     assert_true(a && b && !c && !d);
     fem_free(a), fem_free(b);
-}
-
-// what can still be had: something, and no more than the process may
-static void test_memory_available(void **state) {
-    (void)state;
-    struct rlimit usual, small;
-    assert_true(fem_memory_available() > 0);
-    assert_int_equal(getrlimit(RLIMIT_AS, &usual), 0);
-    small = usual, small.rlim_cur = 1000000;
-    assert_int_equal(setrlimit(RLIMIT_AS, &small), 0);
-    double available = fem_memory_available();
-    assert_int_equal(setrlimit(RLIMIT_AS, &usual), 0);
-    assert_true(available <= 1000000);
 }
 
 // scratch is carved in aligned pieces and says when it is empty
@@ -197,9 +183,9 @@ static void test_machine(void **state) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_status),  cmocka_unit_test(test_memory),   cmocka_unit_test(test_memory_available),
-        cmocka_unit_test(test_scratch), cmocka_unit_test(test_parallel), cmocka_unit_test(test_parallel_callers),
-        cmocka_unit_test(test_dense),   cmocka_unit_test(test_machine),
+        cmocka_unit_test(test_status),   cmocka_unit_test(test_memory),           cmocka_unit_test(test_scratch),
+        cmocka_unit_test(test_parallel), cmocka_unit_test(test_parallel_callers), cmocka_unit_test(test_dense),
+        cmocka_unit_test(test_machine),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
