@@ -5,8 +5,8 @@
 #include <string.h>
 
 static const app_command *const commands[] = {
-    &command_run,  &command_check, &command_precompute, &command_info,      &command_convert,
-    &command_mesh, &command_modes, &command_evaluate,   &command_decompose, &command_render};
+    &command_run,   &command_check,    &command_precompute, &command_info,   &command_convert, &command_mesh,
+    &command_modes, &command_evaluate, &command_decompose,  &command_render, &command_stitch};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static void print_help(FILE *out) {

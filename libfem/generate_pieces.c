@@ -249,7 +249,33 @@ static fem_status name_sides(fem_mesh *mesh) {
     return status;
 }
 
+// Empties every voxel that is farther than `layers` voxels from the outside, along diagonals too, so that what is left
+// hangs together by faces.
+static fem_status hollow(fem_voxels *g, int layers) {
+    size_t cells = (size_t)g->n[0] * (size_t)g->n[1] * (size_t)g->n[2];
+    int   *solid = fem_copy(g->owner, cells, sizeof *solid), i[3], j[3];
+    if (!solid) return fem_fail(FEM_NO_MEMORY, "no memory for %zu voxels", cells);
+    for (i[2] = 0; i[2] < g->n[2]; i[2]++)
+        for (i[1] = 0; i[1] < g->n[1]; i[1]++)
+            for (i[0] = 0; i[0] < g->n[0]; i[0]++) {
+                bool inner = solid[fem_voxel_index(g, i)] != 0;
+                for (int k = 0; inner && k < 3; k++) inner = i[k] >= layers && i[k] < g->n[k] - layers;
+                for (j[2] = i[2] - layers; inner && j[2] <= i[2] + layers; j[2]++)
+                    for (j[1] = i[1] - layers; inner && j[1] <= i[1] + layers; j[1]++)
+                        for (j[0] = i[0] - layers; inner && j[0] <= i[0] + layers; j[0]++)
+                            inner = solid[fem_voxel_index(g, j)] != 0;
+                if (inner) g->owner[fem_voxel_index(g, i)] = 0;
+            }
+    fem_free(solid);
+    return FEM_OK;
+}
+
 fem_status fem_generate_pieces(fem_mesh *mesh, fem_element type, int count, const fem_piece *pieces, double voxel) {
+    return fem_generate_shell(mesh, type, count, pieces, voxel, 0);
+}
+
+fem_status fem_generate_shell(fem_mesh *mesh, fem_element type, int count, const fem_piece *pieces, double voxel,
+                              int layers) {
     fem_status   status = FEM_OK;
     fem_mesh     hexahedra = {0};
     fem_voxels   g = {0};
@@ -260,6 +286,8 @@ fem_status fem_generate_pieces(fem_mesh *mesh, fem_element type, int count, cons
     FEM_TRY(lay_grid(&g, count, pieces, voxel));
     FEM_TRY(enter_pieces(&g, count, pieces));
     FEM_TRY(fem_voxels_repair(&g, &filled));
+    if (layers > 0) FEM_TRY(hollow(&g, layers));
+    if (layers > 0) FEM_TRY(fem_voxels_repair(&g, &filled));
     FEM_TRY(check_connected(&g, pieces, &full));
     FEM_TRY(fem_generate_count(full, type));
     FEM_TRY(fem_voxels_mesh(&g, full, &hexahedra));

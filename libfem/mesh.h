@@ -185,6 +185,9 @@ typedef struct fem_piece {
     double          radius_a, radius_b; // capsule: radius at each end, the hull of two balls; ball: radius_a
 } fem_piece;
 fem_status fem_generate_pieces(fem_mesh *mesh, fem_element type, int count, const fem_piece *pieces, double voxel);
+// The same, hollow: a wall of so many voxels (0: solid), counted along diagonals too.
+fem_status fem_generate_shell(fem_mesh *mesh, fem_element type, int count, const fem_piece *pieces, double voxel,
+                              int layers);
 
 // Six tetrahedra for every hexahedron (6e .. 6e+5 for e), conforming, on the same vertices; regions, materials and sets
 // survive. `mesh` may be `hexahedra` itself. Volumes are positive where no hexahedron is very distorted:

@@ -67,14 +67,12 @@ double              modes_stitched_factor(const modes_stitched *s, int domain) {
 // ---- the list of stitches ---------------------------------------------------------------------------------------
 
 static double material_stiffness(const modes_stitched *s, int vertex) { // largest of the diagonal of K there
-    const fem_sparse *K = s->problem->K;
-    const double     *block = K->value + 9 * (size_t)K->row_start[vertex];
-    return s->factor[s->domain[vertex]] * fmax(block[0], fmax(block[4], block[8]));
+    return s->factor[s->domain[vertex]] * modes_stitch_material(s->problem, vertex);
 }
 
 static bool is_held(const modes_stitched *s, int vertex) {
-    const unsigned char *fixed = s->inverse->fixed + 3 * (size_t)vertex;
-    return fixed[0] && fixed[1] && fixed[2];
+    const unsigned char *fixed = s->problem->fixed ? s->problem->fixed + 3 * (size_t)vertex : NULL;
+    return fixed && fixed[0] && fixed[1] && fixed[2];
 }
 
 static bool same_ends(const modes_stitch *x, const modes_stitch *y) {
@@ -154,6 +152,32 @@ static fem_status check_repeats(const modes_stitched *s, int total, const modes_
         }
     fem_free(sorted);
     return status;
+}
+
+fem_status modes_stitches_check(const modes_problem *problem, int known, int count, const modes_stitch *stitches) {
+    fem_status     status = FEM_OK;
+    int            vertices = problem->mesh->vertex_count;
+    double         size = mesh_size(problem->mesh);
+    modes_stitched s = {.problem = problem, .n = 3 * vertices, .count = known};
+    s.domain = fem_alloc((size_t)vertices, sizeof *s.domain);
+    if (!s.domain) return stitch_no_memory(&s, "domains");
+    FEM_TRY(fem_mesh_components(problem->mesh, s.domain, &s.domains));
+    s.factor = fem_alloc((size_t)s.domains, sizeof *s.factor);
+    if (!s.factor) {
+        status = stitch_no_memory(&s, "domains");
+        goto done;
+    }
+    for (int d = 0; d < s.domains; d++) s.factor[d] = 1;
+    for (int i = 0; i < count; i++) FEM_TRY(check_stitch(&s, i, &stitches[known + i], size));
+    FEM_TRY(check_repeats(&s, known + count, stitches));
+done:
+    fem_free(s.domain), fem_free(s.factor);
+    return status;
+}
+
+double modes_stitch_material(const modes_problem *problem, int vertex) {
+    const double *block = problem->K->value + 9 * (size_t)problem->K->row_start[vertex];
+    return fmax(block[0], fmax(block[4], block[8]));
 }
 
 static void forget_coupling(modes_stitched *s) {

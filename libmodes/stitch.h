@@ -19,6 +19,13 @@ typedef struct modes_stitch {
 // Two vertices lie in the same place when their distance is below this part of the mesh's size.
 #define MODES_STITCH_GAP 1e-9
 
+// Would these be added to a body that has the first `known` of the list already? Without a factor, which
+// modes_stitched_create needs; the message counts from behind the known ones. The problem's K is that of rest.
+fem_status modes_stitches_check(const modes_problem *problem, int known, int count, const modes_stitch *stitches);
+// N/m, of the material at a vertex: the largest of the diagonal of K there. A stitch a thousand times as stiff holds as
+// if grown together.
+double modes_stitch_material(const modes_problem *problem, int vertex);
+
 // ---- a stitched body: stiffness, products, solves ---------------------------------------------------------------
 
 typedef struct modes_stitched modes_stitched;
@@ -73,7 +80,9 @@ const char *modes_stitch_form_name(modes_stitch_form form); // "lowrank", "ritz"
 typedef struct modes_stitch_options {
     modes_stitch_form form;
     int               count; // modes wanted; 0 = as many as there were
-    int  since;     // the old modes are those of the body with the first so many stitches; those behind are new
+    int since;      // the old modes are those of the body with the first so many stitches; those behind are new
+    int refine;     // steps of inverse iteration behind that, each as many solves as modes: where domains became
+                    // stiffer, whose old modes are no use
     bool rigid_out; // leave out the rigid motions of parts that were free: the fault of P2 figure 7 (a)
 } modes_stitch_options;
 modes_stitch_options modes_stitch_default_options(void); // attachment
@@ -83,6 +92,7 @@ typedef struct modes_stitch_report {
     int    dropped;                                          // columns that depend on others
     double orthogonality;                                    // max |U^T M U - I|
     double seconds_enrich, seconds_project, seconds_combine; // E; the small problem; the modes
+    double seconds_refine;
 } modes_stitch_report;
 
 // `old` is mass-orthonormal, n x r, without rigid motions; its omega2 (read by `lowrank`) are those of the domains with

@@ -43,9 +43,14 @@ enum { RIGHT_BLOCK = 64 }; // pairs of one sweep over the elements
 static fem_status right_sides(const fem_body *body, const modes_basis *basis, int count, const fem_pair *pairs,
                               double *out) {
     fem_status status = FEM_OK;
-    size_t     n = (size_t)basis->n;
+    int        used = 0; // modes that the pairs name: others would only be carried along
+    for (int p = 0; p < count; p++) {
+        int last = pairs[p].a > pairs[p].b ? pairs[p].a : pairs[p].b;
+        if (last >= used) used = last + 1;
+    }
+    size_t n = (size_t)basis->n;
     for (int k = 0; k < count; k += RIGHT_BLOCK)
-        FEM_TRY(fem_body_second_pairs(body, basis->r, basis->U, basis->r, basis->U,
+        FEM_TRY(fem_body_second_pairs(body, used, basis->U, used, basis->U,
                                       count - k < RIGHT_BLOCK ? count - k : RIGHT_BLOCK, pairs + k,
                                       out + (size_t)k * n));
     for (size_t i = 0; i < (size_t)count * n; i++) out[i] = -out[i];

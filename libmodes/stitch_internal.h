@@ -63,6 +63,9 @@ fem_status stitch_coupling_apply(const modes_stitched *s, const stitch_coupling 
 // modes_stitched_solve; unchecked: without the residual, and so without refinement. What a direct solution leaves,
 // 1e-10 or so, matters to no shape of a basis.
 fem_status stitch_solve(modes_stitched *s, int columns, bool checked, double *B, double *X);
+// The first `count` Ritz vectors of K^ in the span of the columns of Z (of which at least the first `count` are
+// independent), into it; their values ascending.
+fem_status stitch_ritz(modes_stitched *s, int columns, int count, double *Z, double *values);
 // Makes the coupling of all stitches.
 fem_status stitch_couple(modes_stitched *s);
 // X = M^-1 B on the free degrees of freedom, by conjugate gradients with the diagonal of M, all columns side by side.

@@ -397,27 +397,181 @@ done:
 static fem_status check_options(const modes_stitched *s, const modes_basis *old, const modes_stitch_options *o) {
     if (old->n != s->n) return fem_fail(FEM_BAD_INPUT, "old modes with %d rows for a body with %d", old->n, s->n);
     if (old->r < 1) return fem_fail(FEM_BAD_INPUT, "stitching starts from old modes, expected at least one");
+    if (o->refine < 0 || o->refine > 100)
+        return fem_fail(FEM_BAD_INPUT, "stitch.refine is %d, expected 0 to 100", o->refine);
     if (o->count < 0) return fem_fail(FEM_BAD_INPUT, "stitch.count is %d, expected >= 0", o->count);
     if (o->since < 0 || o->since > s->count)
         return fem_fail(FEM_BAD_INPUT, "stitch.since is %d, but there are %d stitches", o->since, s->count);
     return FEM_OK;
 }
 
+// ---- from true modes -----------------------------------------------------------------------------------------------
+
+// Are the old ones vibration modes of the body without stitches? x = sum of u_j / omega_j^2 has K x = M sum of u_j.
+static fem_status are_true_modes(search *q, bool *answer) {
+    size_t  n = (size_t)q->n;
+    double *x = fem_calloc(4 * n, sizeof *x), *sum = x + n, *Kx = sum + n, *Msum = Kx + n, square = 0, whole = 0;
+    *answer = false;
+    if (!x) return no_memory(q);
+    for (int j = 0; j < q->r; j++) {
+        const double *u = q->old->U + (size_t)j * n;
+        if (!(q->old->omega2[j] > 0)) goto done;
+        dense_axpy(q->n, 1 / q->old->omega2[j], u, x);
+        dense_axpy(q->n, 1, u, sum);
+    }
+    stitch_multiply(q->s, 0, 1, x, Kx);
+    modes_mass_multiply(&q->s->mass, 1, sum, Msum);
+    for (size_t i = 0; i < n; i++) {
+        if (q->s->inverse->fixed[i]) continue;
+        square += (Kx[i] - Msum[i]) * (Kx[i] - Msum[i]), whole += Msum[i] * Msum[i];
+    }
+    *answer = square <= 1e-14 * whole;
+done:
+    fem_free(x);
+    return FEM_OK;
+}
+
+static const double lost = 1e-9; // squared sine below which nothing of a static answer is left beside the modes
+
+// Static answers Y = K^-1 B beside true modes need one long product, Y^T M Y: with t = B^T u and F = B^T Y
+//     U^T M U = 1, U^T K U = L, U^T M Y = L^-1 t^T =: C, U^T K Y = t^T, Y^T K Y = F,
+// and rigid motions are orthogonal to both. Freed of U, E = Y - U C: E^T M E = Y^T M Y - C^T C, E^T K E = F - C^T L C,
+// U^T K E = 0, B^T E = F - t C. C is r x m.
+static fem_status true_matrices(search *q, double *C) {
+    fem_status      status = FEM_OK;
+    modes_stitched *s = q->s;
+    int             base = q->tied + q->r, m = q->m, e = q->enriched, r = q->r;
+    size_t          n = (size_t)q->n, rows = (size_t)e;
+    double         *T = fem_calloc(rows * (size_t)m, sizeof *T), *part = fem_alloc((size_t)e * (size_t)e, sizeof *part);
+    double         *MY = fem_alloc(n * MODES_PANEL, sizeof *MY), *F = T ? T + rows * (size_t)base : NULL;
+    double         *LC = fem_alloc((size_t)r * (size_t)e, sizeof *LC);
+    if (!T || !part || !MY || !LC) {
+        status = no_memory(q);
+        goto done;
+    }
+    if (q->tied > 0) stitch_differences(s, 0, q->fresh, q->tied, q->R, T);
+    stitch_differences(s, 0, q->fresh, r, q->old->U, T + rows * (size_t)q->tied);
+    stitch_differences(s, 0, q->fresh, e, s->Y, F);
+    const double *t = T + rows * (size_t)q->tied;
+    for (int i = 0; i < r; i++)
+        for (int k = 0; k < e; k++) {
+            LC[(size_t)k * (size_t)r + (size_t)i] = t[(size_t)i * rows + (size_t)k];
+            C[(size_t)k * (size_t)r + (size_t)i] = t[(size_t)i * rows + (size_t)k] / q->old->omega2[i];
+        }
+    for (int i = 0; i < base; i++) q->G[(size_t)i * (size_t)(m + 1)] = 1;
+    for (int i = 0; i < r; i++) q->A[(size_t)(q->tied + i) * (size_t)(m + 1)] = q->old->omega2[i];
+    for (int i = 0; i < e; i++)
+        for (int k = 0; k < e; k++)
+            part[(size_t)k * rows + (size_t)i] =
+                (F[(size_t)k * rows + (size_t)i] + F[(size_t)i * rows + (size_t)k]) / 2;
+    dense_gemm(true, false, e, e, r, -1, C, LC, 1, part);
+    put_block(m, base, base, e, e, part, false, q->A);
+    dense_gemm(false, false, e, e, r, -1, t, C, 1, F);
+    for (int j = 0; j < m; j++)
+        for (int i = 0; i < e; i++) T[(size_t)j * rows + (size_t)i] *= sqrt(s->stitches[i / 3].stiffness);
+    dense_gemm(true, false, m, m, e, 1, T, T, 1, q->A);
+    for (int first = 0; first < e; first += MODES_PANEL) {
+        int columns = e - first < MODES_PANEL ? e - first : MODES_PANEL, end = first + columns;
+        modes_mass_multiply(&s->mass, columns, s->Y + n * (size_t)first, MY);
+        FEM_TRY(tall_inner(q->n, end, columns, s->Y, MY, part));
+        put_block(m, base, base + first, end, columns, part, true, q->G);
+    }
+    for (int k = 0; k < e; k++) part[k] = q->G[(size_t)(base + k) * (size_t)(m + 1)];
+    dense_gemm_part(true, false, e, e, r, -1, C, r, C, r, 1, q->G + (size_t)base * (size_t)(m + 1), m);
+    for (int k = 0; k < e; k++) { // what is left of an answer that the modes have almost whole is rounding
+        int at = base + k;
+        if (q->G[(size_t)at * (size_t)(m + 1)] > lost * part[k]) continue;
+        for (int i = 0; i < m; i++)
+            q->G[(size_t)at * (size_t)m + (size_t)i] = q->G[(size_t)i * (size_t)m + (size_t)at] = 0;
+    }
+done:
+    fem_free(T), fem_free(part), fem_free(MY), fem_free(LC);
+    return status;
+}
+
+// The modes: [R1, U, Y] with Z of U less C times Z of E
+static fem_status combine_true(search *q, int count, const double *values, double *Z, const double *C) {
+    fem_status status = FEM_OK;
+    int        m = q->m, base = q->tied + q->r, rows[3] = {q->tied, q->r, q->enriched}, first[3] = {0, q->tied, base};
+    const double *columns[3] = {q->R, q->old->U, q->s->Y};
+    double       *part = fem_alloc((size_t)m * (size_t)count, sizeof *part), begun = fem_seconds();
+    if (!part) return no_memory(q);
+    dense_gemm_part(false, false, q->r, count, q->enriched, -1, C, q->r, Z + base, m, 1, Z + q->tied, m);
+    FEM_TRY(modes_basis_allocate(&q->basis, q->n, count));
+    for (int k = 0; k < 3; k++) {
+        for (int j = 0; j < count; j++)
+            for (int i = 0; i < rows[k]; i++)
+                part[(size_t)j * (size_t)rows[k] + (size_t)i] = Z[(size_t)j * (size_t)m + (size_t)(first[k] + i)];
+        if (rows[k] > 0) tall_add(q->n, rows[k], count, 1, columns[k], part, q->basis.U);
+    }
+    FEM_TRY(polish(q));
+    for (int j = 0; j < count; j++) {
+        q->basis.omega2[j] = fmax(values[j], 0);
+        if (!isfinite(values[j]))
+            status = fem_fail(FEM_INDEFINITE, "mode %d of the stitched body is not finite", j + 1);
+    }
+    q->report.seconds_combine = fem_seconds() - begun;
+done:
+    fem_free(part);
+    return status;
+}
+
+// One step of inverse iteration: the lowest Ritz vectors of [X, K^-1 M X].
+static fem_status refine(search *q) {
+    fem_status  status = FEM_OK;
+    modes_basis better = {0};
+    size_t      n = (size_t)q->n;
+    int         count = q->basis.r;
+    double      begun = fem_seconds();
+    double     *Z = fem_alloc(2 * n * (size_t)count, sizeof *Z), *MX = fem_alloc(n * (size_t)count, sizeof *MX);
+    if (!Z || !MX) {
+        status = no_memory(q);
+        goto done;
+    }
+    memcpy(Z, q->basis.U, n * (size_t)count * sizeof *Z);
+    modes_mass_multiply(&q->s->mass, count, q->basis.U, MX);
+    FEM_TRY(stitch_solve(q->s, count, false, MX, Z + n * (size_t)count));
+    FEM_TRY(modes_basis_allocate(&better, q->n, count));
+    FEM_TRY(stitch_ritz(q->s, 2 * count, count, Z, better.omega2));
+    memcpy(better.U, Z, n * (size_t)count * sizeof *Z);
+    modes_basis_destroy(&q->basis);
+    q->basis = better;
+    better = (modes_basis){0};
+    q->report.seconds_refine = fem_seconds() - begun;
+done:
+    modes_basis_destroy(&better);
+    fem_free(Z), fem_free(MX);
+    return status;
+}
+
 fem_status modes_stitched_modes(modes_stitched *s, const modes_basis *old, const modes_stitch_options *options,
                                 modes_basis *basis, modes_stitch_report *report) {
     fem_status status = check_options(s, old, options);
     search     q = {.s = s, .old = old, .options = options, .n = s->n, .r = old->r};
-    double    *values = NULL, *Z = NULL;
+    double    *values = NULL, *Z = NULL, *C = NULL;
     int        rank = 0, count = options->count > 0 ? options->count : old->r;
     if (status != FEM_OK) return status;
-    bool attachment = options->form == MODES_STITCH_ATTACHMENT;
+    bool attachment = options->form == MODES_STITCH_ATTACHMENT, true_modes = false;
     q.fresh = s->count - options->since, q.enriched = 3 * q.fresh;
-    if (attachment) FEM_TRY(stitch_responses(s));
-    if (attachment) FEM_TRY(stitch_coupling_create(s, options->since, &q.before));
-    FEM_TRY(tied_motions(&q));
-    FEM_TRY(fill_space(&q));
     double begun = fem_seconds();
-    FEM_TRY(make_matrices(&q));
+    if (attachment) FEM_TRY(stitch_responses(s));
+    if (attachment && options->since > 0) FEM_TRY(stitch_coupling_create(s, options->since, &q.before));
+    if (attachment && options->since == 0 && q.enriched > 0) FEM_TRY(are_true_modes(&q, &true_modes));
+    FEM_TRY(tied_motions(&q));
+    if (!true_modes) FEM_TRY(fill_space(&q));
+    q.m = q.tied + q.r + q.enriched;
+    if (true_modes) {
+        size_t square = (size_t)q.m * (size_t)q.m;
+        q.A = fem_calloc(square, sizeof *q.A), q.G = fem_calloc(square, sizeof *q.G);
+        C = fem_alloc((size_t)q.r * (size_t)q.enriched, sizeof *C);
+        if (!q.A || !q.G || !C) {
+            status = no_memory(&q);
+            goto done;
+        }
+    }
+    q.report.seconds_enrich = fem_seconds() - begun;
+    begun = fem_seconds();
+    FEM_TRY(true_modes ? true_matrices(&q, C) : make_matrices(&q));
     values = fem_alloc((size_t)q.m, sizeof *values), Z = fem_alloc((size_t)q.m * (size_t)q.m, sizeof *Z);
     if (!values || !Z) {
         status = no_memory(&q);
@@ -431,13 +585,14 @@ fem_status modes_stitched_modes(modes_stitched *s, const modes_basis *old, const
                           count, old->r, q.fresh, rank);
         goto done;
     }
-    FEM_TRY(combine(&q, count, values, Z));
+    FEM_TRY(true_modes ? combine_true(&q, count, values, Z, C) : combine(&q, count, values, Z));
+    for (int k = 0; k < options->refine; k++) FEM_TRY(refine(&q));
     modes_basis_destroy(basis);
     *basis = q.basis;
     q.basis = (modes_basis){0};
     if (report) *report = q.report;
 done:
-    fem_free(values), fem_free(Z);
+    fem_free(values), fem_free(Z), fem_free(C);
     search_destroy(&q);
     return status;
 }

@@ -63,8 +63,7 @@ done:
     return status;
 }
 
-// The first `count` Ritz vectors of the space Z, into it; their values ascending.
-static fem_status ritz(modes_stitched *s, int columns, int count, double *Z, double *values) {
+fem_status stitch_ritz(modes_stitched *s, int columns, int count, double *Z, double *values) {
     fem_status                  status = FEM_OK;
     size_t                      n = (size_t)s->n;
     int                         rank = 0;
@@ -127,7 +126,7 @@ fem_status modes_stitched_examine(modes_stitched *s, const modes_basis *basis, c
     }
     FEM_TRY(residuals(s, basis, q.count, q.residual));
     FEM_TRY(improve(s, basis, q.count, rule->probes, Z));
-    FEM_TRY(ritz(s, columns, q.count, Z, values));
+    FEM_TRY(stitch_ritz(s, columns, q.count, Z, values));
     FEM_TRY(modes_coverage(s->problem, basis->r, basis->U, q.count, Z, q.share));
     for (int j = 0; j < q.count; j++)
         q.error[j] = values[j] > 0 ? fabs(sqrt(basis->omega2[j] / values[j]) - 1) : INFINITY;

@@ -79,20 +79,21 @@ fem_status scene_class_write(const scene_stored *stored, fem_hash key, const cha
     const modes_basis         *basis = stored->basis;
     const cubature_polynomial *p = stored->polynomial;
     const int                  size[] = {basis->n, basis->r, p->group_count, p->set_count};
-    size_t                     r = (size_t)basis->r;
-    fem_store_item             items[5 + SCENE_CUBATURE_ITEMS] = {
+    size_t                     r = (size_t)basis->r, modes = (size_t)p->r;
+    fem_store_item             items[6 + SCENE_CUBATURE_ITEMS] = {
                     {"size", FEM_STORE_INT, 4, size},
                     {"omega2", FEM_STORE_DOUBLE, r, basis->omega2},
                     {"U", FEM_STORE_DOUBLE, (size_t)basis->n * r, basis->U},
                     {"sets", FEM_STORE_DOUBLE, (size_t)p->set_count * p->count, p->sets},
-                    {"mass", FEM_STORE_DOUBLE, (size_t)p->group_count * r * r, p->mass},
+                    {"mass", FEM_STORE_DOUBLE, (size_t)p->group_count * modes * modes, p->mass},
+                    {"modes", FEM_STORE_INT, 1, &p->r}, // of the polynomial; the basis may have more
     };
     int    rule_size[3];
     double numbers[6];
     int    more =
-        stored->rule && stored->rule->count > 0 ? scene_cubature_items(stored, rule_size, numbers, items + 5) : 0;
+        stored->rule && stored->rule->count > 0 ? scene_cubature_items(stored, rule_size, numbers, items + 6) : 0;
     remove_leftovers(path);
-    return fem_store_write(path, "class", CLASS_VERSION, key, 5 + more, items);
+    return fem_store_write(path, "class", CLASS_VERSION, key, 6 + more, items);
 }
 
 // The groups of a mesh: those of its materials that elements have, in their order.
@@ -114,15 +115,18 @@ static fem_status fill_class(const scene_stored *stored, const fem_mesh *mesh, b
     const int           *size = fem_store_find(store, "size", FEM_STORE_INT, 4);
     int                  n = 3 * mesh->vertex_count;
     bool                 sane = size && size[0] == n && size[1] >= 1 && size[1] <= n && size[2] >= 0 && size[3] >= 0;
-    size_t               r = sane ? (size_t)size[1] : 0, count = has_polynomial ? cubature_polynomial_count((int)r) : 0;
-    const double        *U = fem_store_find(store, "U", FEM_STORE_DOUBLE, (size_t)n * r);
-    const double        *omega2 = fem_store_find(store, "omega2", FEM_STORE_DOUBLE, r);
-    int                 *materials = fem_alloc((size_t)mesh->material_count, sizeof *materials);
+    const int           *modes = fem_store_find(store, "modes", FEM_STORE_INT, 1);
+    sane = sane && modes && modes[0] >= 0 && modes[0] <= size[1];
+    size_t        r = sane ? (size_t)size[1] : 0, inner = sane ? (size_t)modes[0] : 0;
+    size_t        count = has_polynomial ? cubature_polynomial_count((int)inner) : 0;
+    const double *U = fem_store_find(store, "U", FEM_STORE_DOUBLE, (size_t)n * r);
+    const double *omega2 = fem_store_find(store, "omega2", FEM_STORE_DOUBLE, r);
+    int          *materials = fem_alloc((size_t)mesh->material_count, sizeof *materials);
     if (!materials) return fem_fail(FEM_NO_MEMORY, "no memory for %d materials", mesh->material_count);
     int groups = has_polynomial ? find_groups(mesh, materials) : 0, sets = 0;
     for (int g = 0; g < groups; g++) sets += mesh->materials[materials[g]].kind == FEM_ORTHOTROPIC ? 9 : 2;
     const double *set = fem_store_find(store, "sets", FEM_STORE_DOUBLE, (size_t)sets * count);
-    const double *mass = fem_store_find(store, "mass", FEM_STORE_DOUBLE, (size_t)groups * r * r);
+    const double *mass = fem_store_find(store, "mass", FEM_STORE_DOUBLE, (size_t)groups * inner * inner);
     if (!sane || size[2] != groups || size[3] != sets || !U || !omega2 || !set || !mass) {
         status = fem_fail(FEM_BAD_INPUT, "%s: its arrays are not those of this part", path);
         goto done;
@@ -131,9 +135,9 @@ static fem_status fill_class(const scene_stored *stored, const fem_mesh *mesh, b
     memcpy(basis->U, U, (size_t)n * r * sizeof *U);
     memcpy(basis->omega2, omega2, r * sizeof *omega2);
     if (groups > 0) {
-        FEM_TRY(cubature_polynomial_allocate(polynomial, (int)r, groups, sets));
+        FEM_TRY(cubature_polynomial_allocate(polynomial, (int)inner, groups, sets));
         memcpy(polynomial->sets, set, (size_t)sets * count * sizeof *set);
-        memcpy(polynomial->mass, mass, (size_t)groups * r * r * sizeof *mass);
+        memcpy(polynomial->mass, mass, (size_t)groups * inner * inner * sizeof *mass);
         for (int g = 0, first = 0; g < groups; g++) {
             const fem_material *material = &mesh->materials[materials[g]];
             int                 own = material->kind == FEM_ORTHOTROPIC ? 9 : 2;
@@ -223,6 +227,15 @@ done:
     return status;
 }
 
+static fem_status make_forces(scene_class *c, const scene_part *part, const fem_body *body, const fem_sparse *K,
+                              const fem_sparse *M, const char *path, fem_hash key, const fem_progress *progress) {
+    cubature_polynomial_options options = cubature_polynomial_default_options();
+    if (part->forces == SCENE_POLYNOMIAL)
+        return cubature_polynomial_create(&c->polynomial, body, c->basis.r, c->basis.U, &options, progress);
+    if (part->forces == SCENE_CUBATURE) return scene_cubature_train(c, part, body, K, M, path, key, progress);
+    return FEM_OK;
+}
+
 // `path` is that of the cache file, beside which an interrupted training keeps what it has; or NULL.
 static fem_status make_class(scene_class *c, const scene_part *part, const fem_body *body, fem_mass_kind mass,
                              const char *path, fem_hash key, const fem_progress *progress) {
@@ -244,11 +257,7 @@ static fem_status make_class(scene_class *c, const scene_part *part, const fem_b
     FEM_TRY(make_basis(c, part, body, &problem, progress));
     c->seconds_modes = fem_seconds() - begun;
     begun = fem_seconds();
-    if (part->forces == SCENE_POLYNOMIAL) {
-        cubature_polynomial_options options = cubature_polynomial_default_options();
-        FEM_TRY(cubature_polynomial_create(&c->polynomial, body, c->basis.r, c->basis.U, &options, progress));
-    }
-    if (part->forces == SCENE_CUBATURE) FEM_TRY(scene_cubature_train(c, part, body, &K, &M, path, key, progress));
+    FEM_TRY(make_forces(c, part, body, &K, &M, path, key, progress));
     c->seconds_forces = fem_seconds() - begun;
 done:
     fem_free(fixed);
@@ -270,7 +279,8 @@ static void project_matrix(const modes_basis *basis, const fem_sparse *A, double
 }
 
 // The forces, and the reduced mass: the identity but for rounding where the basis was made from this mass.
-static fem_status finish_class(scene_class *c, const scene_part *part, const fem_body *body, fem_mass_kind mass) {
+static fem_status finish_class(scene_class *c, const scene_part *part, const fem_body *body, fem_mass_kind mass,
+                               bool forces) {
     fem_status status = FEM_OK;
     size_t     n = (size_t)c->basis.n, r = (size_t)c->basis.r;
     fem_sparse A = {0};
@@ -282,7 +292,8 @@ static fem_status finish_class(scene_class *c, const scene_part *part, const fem
         goto done;
     }
     FEM_TRY(fem_body_matrix(body, &A));
-    if (part->forces == SCENE_LINEAR) {
+    if (!forces) { // they are there
+    } else if (part->forces == SCENE_LINEAR) {
         fem_body_evaluate(body, work, NULL, NULL, &A);
         project_matrix(&c->basis, &A, work, c->K0);
         c->linear = (cubature_linear){.r = (int)r, .K0 = c->K0};
@@ -303,6 +314,27 @@ static fem_status finish_class(scene_class *c, const scene_part *part, const fem
 done:
     fem_free(work);
     fem_sparse_destroy(&A);
+    return status;
+}
+
+fem_status scene_class_complete(scene_class *c, const scene_part *part, const fem_body *body, fem_mass_kind mass,
+                                bool forces, const fem_progress *progress) {
+    fem_status status = FEM_OK;
+    fem_sparse K = {0}, M = {0};
+    double    *u = fem_calloc((size_t)c->basis.n, sizeof *u);
+    if (!u) return fem_fail(FEM_NO_MEMORY, "no memory for %d degrees of freedom", c->basis.n);
+    if (forces && part->forces == SCENE_CUBATURE) {
+        FEM_TRY(fem_body_matrix(body, &K));
+        FEM_TRY(fem_body_matrix(body, &M));
+        fem_body_evaluate(body, u, NULL, NULL, &K);
+        fem_body_mass(body, mass, &M);
+    }
+    if (forces) FEM_TRY(make_forces(c, part, body, &K, &M, NULL, (fem_hash){0}, progress));
+    FEM_TRY(finish_class(c, part, body, mass, forces));
+done:
+    fem_free(u);
+    fem_sparse_destroy(&K);
+    fem_sparse_destroy(&M);
     return status;
 }
 
@@ -397,7 +429,7 @@ fem_status scene_class_create(scene_class **class, const scene_part *part, const
         FEM_TRY(create_cached(c, part, body, mass, cache, progress, notes));
     else
         FEM_TRY(make_class(c, part, body, mass, NULL, (fem_hash){0}, progress));
-    FEM_TRY(finish_class(c, part, body, mass));
+    FEM_TRY(finish_class(c, part, body, mass, true));
     FEM_TRY(scene_cubature_note(c, part, &text));
     if (text) FEM_TRY(scene_add_note(notes, text));
     *class = c;
@@ -415,6 +447,9 @@ void scene_class_destroy(scene_class *c) {
     cubature_polynomial_destroy(&c->polynomial);
     cubature_full_destroy(c->full);
     cubature_rule_destroy(&c->rule);
+    cubature_stitched_destroy(c->springs);
+    fem_body_destroy(c->body);
+    fem_mesh_destroy(&c->mesh);
     fem_free(c->K0);
     fem_free(c->M);
     fem_free(c);

@@ -12,7 +12,10 @@ typedef struct scene_class {
     cubature_full           *full;       // SCENE_ALL_ELEMENTS
     cubature_rule            rule;       // SCENE_CUBATURE
     cubature_training_report training;   // likewise
-    cubature_forces          forces;     // of whichever of them it is
+    cubature_forces          forces;     // of whichever of them it is, and of springs where there are
+    cubature_stitched       *springs;    // of a stitched body, else NULL
+    fem_mesh                 mesh;       // with body: of a stitched body whose domains are stiffer than the part's
+    fem_body                *body;       // else NULL
     double                  *M;          // r x r; NULL = identity
     bool                     cached;     // read from the cache
     bool                     kept;       // in the cache now
@@ -24,6 +27,9 @@ typedef struct scene_class {
 fem_status scene_class_create(scene_class **class, const scene_part *part, const fem_body *body, fem_mass_kind mass,
                               const char *cache, const fem_progress *progress, char **notes);
 void       scene_class_destroy(scene_class *class);
+// Makes what a class needs besides its basis: the reduced mass, and the forces unless they are there already.
+fem_status scene_class_complete(scene_class *class, const scene_part *part, const fem_body *body, fem_mass_kind mass,
+                                bool forces, const fem_progress *progress);
 
 // ---- cache files, of whole parts and of domains -------------------------------------------------------------------
 

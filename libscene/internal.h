@@ -80,7 +80,7 @@ extern const scene_table scene_top_table, scene_material_table, scene_part_table
     scene_action_table;
 extern const scene_table scene_keyframe_table, scene_mesh_table, scene_piece_table, scene_selection_table;
 extern const scene_table scene_modes_table, scene_sketch_table, scene_obstacle_table, scene_domain_table,
-    scene_group_table;
+    scene_seam_table, scene_group_table;
 enum { SCENE_TABLES_MOST = 64 };
 // All tables once, in the order in which they are first mentioned.
 int scene_all_tables(const scene_table *tables[SCENE_TABLES_MOST]);
@@ -139,6 +139,7 @@ typedef struct raw_piece {
 typedef struct raw_pieces {
     int          element;
     double       voxel;
+    int          shell;
     const cJSON *shapes;
 } raw_pieces;
 
@@ -190,8 +191,25 @@ typedef struct raw_sketch { // variant: scene_action_kind, of a load
     const cJSON *on;
 } raw_sketch;
 
+enum { SEAM_PLANE, SEAM_BETWEEN, SEAM_FACES, SEAM_MATCH, SEAM_PAIRS };
+typedef struct raw_seam {
+    int variant;
+    struct {
+        double       point[3], normal[3];
+        const cJSON *within;
+    } plane;
+    struct {
+        const char *a, *b;
+    } between;
+    struct {
+        const cJSON *a, *b;
+        double       tolerance;
+    } match;
+    const cJSON *faces, *pairs;
+} raw_seam;
+
 typedef struct raw_part {
-    const cJSON *mesh, *material, *fixed;
+    const cJSON *mesh, *material, *fixed, *seams;
     int          quadrature;
     double       scale;
     raw_modes    modes;
@@ -290,6 +308,10 @@ typedef struct raw_action { // variant: scene_action_kind
     raw_move     move;
     const char  *material, *region, *domain;
     double       stiffness, frequency;
+    const char  *stitch, *unstitch, *cut;
+    double       spring;
+    int          count;
+    const cJSON *within;
     const cJSON *on;
     double       start, end, ramp;
 } raw_action;
@@ -318,6 +340,10 @@ typedef struct raw_solver {
         double tolerance;
         int    iterations;
     } pcg;
+    struct {
+        int    form, forces, when, modes;
+        double forces_error, error, share;
+    } stitching;
 } raw_solver;
 
 typedef struct raw_output {
@@ -419,6 +445,17 @@ fem_status scene_find_part(scene_reader *reader, const cJSON *object, const char
 // The domain that a name or number means.
 fem_status scene_find_domain(const scene_reader *reader, const cJSON *node, const char *name, const domain_tree *tree,
                              int *domain);
+// Opens the cuts of a part's seams and finds their pairs; the path stands at the part, whose mesh has its materials and
+// whose `fixed` is not known yet.
+fem_status scene_read_seams(scene_reader *reader, const cJSON *node, scene_part *part);
+// Those seams that two surfaces make, when `fixed` is known.
+fem_status scene_match_seams(scene_reader *reader, const cJSON *node, scene_part *part);
+void       scene_seams_destroy(scene_part *part);
+// stitch, unstitch, cut, and stiffness of a body that is not cut into domains
+fem_status scene_read_stitch(scene_reader *reader, const cJSON *node, const raw_action *raw, const scene *s,
+                             scene_action *action);
+// Goes through the changes in the order of their times: what each does to the body as it is then, and whether it can.
+fem_status scene_plan_stitches(scene_reader *reader, const cJSON *actions, scene *s);
 // The wind of an environment, when it has one; the path stands at the environment.
 fem_status scene_read_wind(scene_reader *reader, const cJSON *environment, const raw_environment *raw, scene *s);
 fem_status scene_read_obstacle(scene_reader *reader, const cJSON *node, scene_obstacle *obstacle);

@@ -125,6 +125,7 @@ const scene_table scene_piece_table = {.name = "piece", TABLE(piece_keys), ONE_O
 static const scene_key pieces_keys[] = {
     ELEMENT(raw_pieces),
     {.name = "voxel", .required = true, .unit = "m", POSITIVE(1e9), AT(raw_pieces, voxel), .about = "edge of the grid's cells"},
+    {.name = "shell", .type = KEY_INTEGER, .fallback = {0}, .otherwise = "solid", WITHIN(1, 1000), AT(raw_pieces, shell), .about = "hollow, with a wall of so many voxels"},
     {.name = "shapes", .type = KEY_LIST, .required = true, .least = 1, .table = &scene_piece_table, AT(raw_pieces, shapes),
      .about = "the pieces; a voxel belongs to the first that contains its centre"},
 };
@@ -230,6 +231,38 @@ static const scene_key forces_keys[] = {
 };
 static const scene_table forces_table = {.name = "forces", TABLE(forces_keys), .typed = true, .about = "How a reduced part computes its internal forces."};
 
+static const scene_key seam_plane_keys[] = {
+    {.name = "point", .shape = SHAPE_VECTOR, .required = true, LENGTH, AT(raw_seam, plane.point), .about = "a point of the plane"},
+    {.name = "normal", .shape = SHAPE_VECTOR, .required = true, WITHIN(-1e9, 1e9), AT(raw_seam, plane.normal), .about = "its normal, of any length but 0"},
+    {.name = "within", .type = KEY_SELECTION, .otherwise = "the whole plane", .table = &scene_selection_table, AT(raw_seam, plane.within), .about = "faces with all their vertices in it"},
+};
+static const scene_table seam_plane_table = {.name = "seam_plane", TABLE(seam_plane_keys), .about = "A cut along a plane: faces between elements whose centres lie on either side of it."};
+
+static const scene_key seam_between_keys[] = {
+    {.name = "a", .type = KEY_TEXT, .required = true, AT(raw_seam, between.a), .about = "a region"},
+    {.name = "b", .type = KEY_TEXT, .required = true, AT(raw_seam, between.b), .about = "another region"},
+};
+static const scene_table seam_between_table = {.name = "seam_between", TABLE(seam_between_keys), .about = "A cut along all faces between two regions."};
+
+static const scene_key seam_match_keys[] = {
+    {.name = "a", .type = KEY_SELECTION, .required = true, .table = &scene_selection_table, AT(raw_seam, match.a), .about = "vertices of one surface"},
+    {.name = "b", .type = KEY_SELECTION, .required = true, .table = &scene_selection_table, AT(raw_seam, match.b), .about = "vertices of the other"},
+    {.name = "tolerance", .required = true, .unit = "m", POSITIVE(1e9), AT(raw_seam, match.tolerance), .about = "distance up to which two vertices that are nearest to each other are a pair; both move to one place"},
+};
+static const scene_table seam_match_table = {.name = "seam_match", TABLE(seam_match_keys), .about = "Two surfaces that lie close together."};
+
+static const scene_key seam_keys[] = {
+    {.name = "plane", .type = KEY_SECTION, .alternative = true, .table = &seam_plane_table, .about = "a cut along a plane"},
+    {.name = "between", .type = KEY_SECTION, .alternative = true, .table = &seam_between_table, .about = "a cut between two regions"},
+    {.name = "faces", .type = KEY_INTEGER, .shape = SHAPE_LIST, .alternative = true, WITHIN(0, 2147483647), AT(raw_seam, faces),
+     .about = "a cut along these faces: three vertices each (tetrahedra) or four (hexahedra), all in one list"},
+    {.name = "match", .type = KEY_SECTION, .alternative = true, .table = &seam_match_table, .about = "two surfaces that are there already"},
+    {.name = "pairs", .type = KEY_INTEGER, .shape = SHAPE_LIST, .alternative = true, WITHIN(0, 2147483647), AT(raw_seam, pairs),
+     .about = "pairs of vertices in the same place, two numbers each, all in one list"},
+};
+const scene_table scene_seam_table = {.name = "seam", TABLE(seam_keys), ONE_OF(raw_seam),
+    .about = "Where a part can be stitched: pairs of vertices in the same place. A cut doubles the vertices of its faces; the copies stand behind the others. Seams are open until an action stitches them; those that an action cuts are grown together until then."};
+
 static const scene_key drag_keys[] = {
     {.name = "normal", .fallback = {1.2}, WITHIN(0, 100), AT(raw_part, drag.normal),
      .about = "coefficient of the wind's pressure on its surface: 1.2 for a plate or a leaf, 1.8 for a round rod (whose drag coefficient is then 1.2)"},
@@ -250,6 +283,7 @@ static const scene_key part_keys[] = {
     {.name = "quadrature", .type = KEY_INTEGER, .fallback = {2}, WITHIN(2, 3), AT(raw_part, quadrature), .about = "Gauss points per direction of a hexahedron"},
     {.name = "modes", .type = KEY_SECTION, .table = &scene_modes_table, AT(raw_part, modes), .about = "its basis, when the solver's method is `reduced`"},
     {.name = "forces", .type = KEY_SECTION, .table = &forces_table, .about = "its reduced forces, when the solver's method is `reduced`"},
+    {.name = "seams", .type = KEY_MAP, .otherwise = "none", .table = &scene_seam_table, AT(raw_part, seams), .about = "by name: where it can be stitched"},
     {.name = "drag", .type = KEY_SECTION, .table = &drag_table, .about = "how the wind takes hold of it"},
 };
 const scene_table scene_part_table = {.name = "part", TABLE(part_keys), .about = "One entry of `parts`."};
@@ -436,7 +470,7 @@ static const scene_key move_keys[] = {
 static const scene_table move_table = {.name = "move", TABLE(move_keys),
     .about = "A prescribed rigid motion of a selection."};
 
-enum { LOADS = 1 << SCENE_FORCE | 1 << SCENE_TRACTION | 1 << SCENE_PRESSURE | 1 << SCENE_ACCELERATION, CHANGES = 1 << SCENE_MATERIAL | 1 << SCENE_STIFFNESS | 1 << SCENE_FREQUENCY };
+enum { LOADS = 1 << SCENE_FORCE | 1 << SCENE_TRACTION | 1 << SCENE_PRESSURE | 1 << SCENE_ACCELERATION, CHANGES = 1 << SCENE_MATERIAL | 1 << SCENE_STIFFNESS | 1 << SCENE_FREQUENCY | 1 << SCENE_STITCH | 1 << SCENE_UNSTITCH | 1 << SCENE_CUT };
 static const scene_key action_keys[] = {
     {.name = "force", .shape = SHAPE_VECTOR, .alternative = true, .unit = "N", WITHIN(-1e15, 1e15), AT(raw_action, force),
      .about = "total force, spread equally over the vertices"},
@@ -449,8 +483,15 @@ static const scene_key action_keys[] = {
     {.name = "move", .type = KEY_SECTION, .alternative = true, .table = &move_table, AT(raw_action, move), .about = "prescribed motion of the vertices"},
     {.name = "material", .type = KEY_TEXT, .alternative = true, AT(raw_action, material),
      .about = "another material of the same type from `start` on, by name; reduced bodies with polynomial forces only"},
-    {.name = "stiffness", .alternative = true, POSITIVE(1e12), AT(raw_action, stiffness), .about = "factor on the stiffness of domains from `start` on"},
+    {.name = "stiffness", .alternative = true, POSITIVE(1e12), AT(raw_action, stiffness), .about = "factor on the stiffness of domains, or of pieces of a stitched body, from `start` on; of what it was at first"},
     {.name = "frequency", .alternative = true, POSITIVE(1e6), AT(raw_action, frequency), .about = "factor on the frequencies of domains from `start` on"},
+    {.name = "stitch", .type = KEY_TEXT, .alternative = true, AT(raw_action, stitch), .about = "a seam of the part, by name, that springs hold together from `start` on; held reduced bodies only"},
+    {.name = "unstitch", .type = KEY_TEXT, .alternative = true, AT(raw_action, unstitch), .about = "a seam whose stitches are taken out"},
+    {.name = "cut", .type = KEY_TEXT, .alternative = true, AT(raw_action, cut), .about = "a seam that is grown together, with springs 1000 times as stiff as the material, until it is opened"},
+    {.name = "spring", .only = 1 << SCENE_STITCH, .fallback = {0}, .otherwise = "1000 times the material's there", .unit = "N/m", .low = 0, .low_open = true, .high = 1e30, AT(raw_action, spring), .about = "stiffness of a stitch"},
+    {.name = "count", .type = KEY_INTEGER, .only = 1 << SCENE_STITCH, .fallback = {0}, .otherwise = "all", WITHIN(1, 100000), AT(raw_action, count), .about = "stitches at most, spread evenly over the seam"},
+    {.name = "within", .type = KEY_SELECTION, .only = 1 << SCENE_STITCH | 1 << SCENE_UNSTITCH | 1 << SCENE_STIFFNESS, .otherwise = "all", .table = &scene_selection_table, AT(raw_action, within),
+     .about = "only pairs of the seam with both vertices in it; of a stiffness, without domains: the pieces of the mesh that it touches"},
     {.name = "domain", .type = KEY_TEXT, .only = 1 << SCENE_STIFFNESS | 1 << SCENE_FREQUENCY, .otherwise = "all", AT(raw_action, domain), .about = "the domain that changes, by name or number; of several objects the instances of that name"},
     {.name = "on", .type = KEY_SELECTION, .only = LOADS | 1 << SCENE_MOVE, .required = true, .table = &scene_selection_table, AT(raw_action, on), .about = "what it acts on"},
     {.name = "region", .type = KEY_TEXT, .only = 1 << SCENE_MATERIAL, .otherwise = "all", AT(raw_action, region), .about = "the region that gets the material"},
@@ -495,6 +536,23 @@ static const scene_key pcg_keys[] = {
 };
 static const scene_table pcg_table = {.name = "pcg", TABLE(pcg_keys), .about = "Conjugate gradients, when `linear` is `pcg`."};
 
+static const scene_key rebuild_keys[] = {
+    {.name = "when", .type = KEY_CHOICE, .choices = "say|automatic|never", AT(raw_solver, stitching.when), .about = "a basis that is not good enough: say so, make it anew, or do not look"},
+    {.name = "modes", .type = KEY_INTEGER, .fallback = {20}, WITHIN(1, 1000), AT(raw_solver, stitching.modes), .about = "modes that are looked at"},
+    {.name = "error", .fallback = {0.01}, WITHIN(0, 10), AT(raw_solver, stitching.error), .about = "largest error of a frequency, by estimate"},
+    {.name = "share", .fallback = {0.99}, WITHIN(0, 1), AT(raw_solver, stitching.share), .about = "least part of a true mode in the basis, by estimate"},
+};
+static const scene_table rebuild_table = {.name = "rebuild", TABLE(rebuild_keys), .about = "When the modes of a stitched body are made anew."};
+
+static const scene_key stitching_keys[] = {
+    {.name = "form", .type = KEY_CHOICE, .choices = "lowrank|ritz|attachment|scratch|original", .fallback = {SCENE_STITCH_ATTACHMENT}, AT(raw_solver, stitching.form),
+     .about = "new modes from the old ones in one of three ways, from scratch, or none: the old basis with the new springs"},
+    {.name = "forces", .type = KEY_CHOICE, .choices = "reuse|new", AT(raw_solver, stitching.forces), .about = "forces of the new basis from the old ones where fresh poses find them good, or made anew"},
+    {.name = "forces_error", .fallback = {0.01}, WITHIN(0, 10), AT(raw_solver, stitching.forces_error), .about = "mean error on fresh poses up to which old forces are good"},
+    {.name = "rebuild", .type = KEY_SECTION, .table = &rebuild_table, .about = "when the modes are made anew"},
+};
+static const scene_table stitching_table = {.name = "stitching", TABLE(stitching_keys), .about = "How a reduced body gets its new basis when it is stitched."};
+
 static const scene_key solver_keys[] = {
     {.name = "method", .type = KEY_CHOICE, .choices = "static|full|reduced", .fallback = {SCENE_FULL}, AT(raw_solver, method),
      .about = "equilibrium, full-space dynamics, or dynamics in the part's `modes`"},
@@ -517,6 +575,7 @@ static const scene_key solver_keys[] = {
     {.name = "pcg", .type = KEY_SECTION, .table = &pcg_table, .about = "its parameters"},
     {.name = "solve", .type = KEY_CHOICE, .choices = "direct|jacobian-free|krylov", AT(raw_solver, solve),
      .about = "the small system of a held reduced body: factorised (its symmetric part), conjugate gradients with differences of forces, or BiCGSTAB"},
+    {.name = "stitching", .type = KEY_SECTION, .table = &stitching_table, .about = "how stitched bodies get their new basis"},
 };
 static const scene_table solver_table = {.name = "solver", TABLE(solver_keys), .about = "How the motion is computed."};
 

@@ -130,11 +130,13 @@ static fem_status read_part(scene_reader *reader, const cJSON *node, int materia
     reader_leave(reader, length);
     FEM_TRY(scene_assign_materials(reader, node, raw.material, material_count, materials, cJSON_IsString(raw.mesh),
                                    &part->mesh));
+    if (raw.seams) FEM_TRY(scene_read_seams(reader, raw.seams, part));
     if (raw.fixed) {
         length = reader_enter(reader, "fixed");
         FEM_TRY(scene_select(reader, raw.fixed, &part->mesh, &part->fixed));
         reader_leave(reader, length);
     }
+    if (raw.seams) FEM_TRY(scene_match_seams(reader, raw.seams, part));
     part->forces = (scene_forces_kind)raw.forces.type;
     part->training = cubature_training_default_options();
     part->training.method = (cubature_method)raw.forces.method;
@@ -340,6 +342,7 @@ static fem_status read_actions(scene_reader *reader, const cJSON *node, int mate
     reader_leave(reader, length);
     for (int i = 0; i < s->action_count; i++)
         if (s->actions[i].kind == SCENE_MATERIAL) FEM_TRY(split_materials(&s->parts[s->object].mesh));
+    FEM_TRY(scene_plan_stitches(reader, node, s));
 done:
     return status;
 }
@@ -400,6 +403,13 @@ static void copy_solver(const raw_solver *r, bool free_body, scene *s) {
     s->reduced.newton_tolerance = r->newton.tolerance;
     s->reduced.line_search = r->newton.line_search;
     s->reduced.solve = (solver_reduced_solve)r->solve;
+    s->stitching = (scene_stitch_options){.form = (scene_stitch_form)r->stitching.form,
+                                          .reuse = r->stitching.forces == 0,
+                                          .forces_error = r->stitching.forces_error,
+                                          .rebuild = (scene_rebuild)r->stitching.when,
+                                          .rule = modes_rebuild_default_rule()};
+    s->stitching.rule.modes = r->stitching.modes;
+    s->stitching.rule.error = r->stitching.error, s->stitching.rule.share = r->stitching.share;
     s->tree.damping_ratio = isnan(r->damping.stiffness) && r->damping.mass == 0 ? r->damping.ratio : 0;
     s->tree.options = solver_tree_default_options();
     s->tree.options.newmark_beta = r->newmark.beta;
@@ -635,11 +645,15 @@ void scene_destroy(scene *s) {
         fem_mesh_destroy(&s->parts[i].mesh);
         fem_free(s->parts[i].fixed.items);
         scene_modes_destroy(&s->parts[i].modes);
+        scene_seams_destroy(&s->parts[i]);
     }
     for (int i = 0; i < s->action_count; i++) {
         fem_free(s->actions[i].load.on.items);
         fem_free(s->actions[i].move.keyframes);
+        fem_free(s->actions[i].within.items);
+        fem_free(s->actions[i].stitches);
     }
+    fem_free(s->grown);
     for (int i = 0; i < s->obstacle_count; i++) fem_free(s->obstacles[i].move.keyframes);
     scene_forest_destroy(&s->forest);
     domain_tree_destroy(&s->tree.domains);

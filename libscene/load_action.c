@@ -152,7 +152,13 @@ static fem_status read_stiffness_change(scene_reader *reader, const cJSON *node,
         return FEM_OK;
     }
     if (s->tree.domains.count == 0)
-        return reader_fail(reader, node, "only domains change their stiffness, expected an object with \"decompose\"");
+        return reader_fail(reader, node,
+                           "only domains change their stiffness, expected an object with \"decompose\", or a "
+                           "part with \"seams\"");
+    if (raw->within) {
+        reader_enter(reader, "within");
+        return reader_fail(reader, raw->within, "has no meaning in a tree of domains, expected \"domain\"");
+    }
     action->factor = action->kind == SCENE_STIFFNESS ? raw->stiffness : raw->frequency;
     action->domain = -1;
     if (raw->domain) {
@@ -175,6 +181,11 @@ fem_status scene_read_action(scene_reader *reader, const cJSON *node, const scen
     action->start = raw.start, action->end = raw.end, action->ramp = raw.ramp;
     if (action->kind == SCENE_MATERIAL)
         return read_material_change(reader, node, &raw, s, material_count, materials, action);
+    action->seam = -1;
+    bool stitch = action->kind == SCENE_STITCH || action->kind == SCENE_UNSTITCH || action->kind == SCENE_CUT;
+    if (stitch ||
+        (action->kind == SCENE_STIFFNESS && s->tree.domains.count == 0 && s->forest.count == 0 && part->seam_count > 0))
+        return scene_read_stitch(reader, node, &raw, s, action);
     if (action->kind == SCENE_STIFFNESS || action->kind == SCENE_FREQUENCY)
         return read_stiffness_change(reader, node, &raw, s, action);
     if (action->kind == SCENE_MOVE) {

@@ -131,8 +131,8 @@ static fem_status generate_pieces(scene_reader *reader, const cJSON *node, const
         reader_leave(reader, outer);
     }
     reader_leave(reader, length);
-    status =
-        reader_prefix(reader, node, fem_generate_pieces(mesh, (fem_element)raw->element, count, pieces, raw->voxel));
+    status = reader_prefix(reader, node,
+                           fem_generate_shell(mesh, (fem_element)raw->element, count, pieces, raw->voxel, raw->shell));
 done:
     fem_free(pieces);
     return status;

@@ -30,6 +30,9 @@ struct scene_motion {
     size_t (*state_size)(const scene_motion *motion);
     void (*save)(const scene_motion *motion, double *numbers);
     fem_status (*restore)(scene_motion *motion, int steps, const double *numbers);
+    // Of a stitched body: what was changed so far. Whoever takes them sets them to nothing.
+    int           change_count;
+    scene_change *changes;
     // The body as limbs, where its motion is that of frames and modes; else 0. Domains of a tree in their order.
     int limb_count;
     scene_limb (*limb)(const scene_motion *motion, int limb);

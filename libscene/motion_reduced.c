@@ -3,29 +3,38 @@
 #include "libscene/class.h"
 #include "libscene/internal.h"
 #include "libscene/motion.h"
+#include "libscene/stitching.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 typedef struct reduced_motion {
     scene_motion    base;
     const scene    *s;
     const fem_mesh *mesh;
-    scene_class *class;
-    solver_inertia  inertia; // of a free body
-    solver_reduced *held;    // one of these two
-    solver_free    *free;
-    solver_contact *contact; // NULL without obstacles
-    double         *gravity; // held: r, U^T f
-    double         *weight;  // held, where materials change: r per region, gravity at density 1
-    double         *density; // per region, where materials change
-    double         *loads;   // held: r per action, U^T f in full
-    double         *load;    // held: r, of the present time
-    bool           *changed; // per action: this change of material has been made
-    double         *M;       // r x r, after a change of density
-    double         *u, *v;   // 3 per vertex
-    double         *row;     // 3 x r: rows of the basis at a vertex
-    scene_forces    forces;  // free: loads as forces at vertices
+    const fem_body *body;
+    scene_class    *first;       // the class of the part
+    scene_class *class;          // that the body has now: the same, or its own after a stitch
+    solver_inertia      inertia; // of a free body
+    solver_reduced     *held;    // one of these two
+    solver_free        *free;
+    solver_contact     *contact;   // NULL without obstacles
+    double             *gravity;   // held: r, U^T f
+    double             *weight;    // held, where materials change: r per region, gravity at density 1
+    double             *density;   // per region, where materials change
+    double             *loads;     // held: r per action, U^T f in full
+    double             *load;      // held: r, of the present time
+    bool               *changed;   // per action: this change of material has been made
+    double             *M;         // r x r, after a change of density
+    double             *u, *v;     // 3 per vertex
+    double             *row;       // 3 x r: rows of the basis at a vertex
+    scene_forces        forces;    // free: loads as forces at vertices
+    scene_stitching    *stitching; // NULL: the body stays as it is
+    double              stitched;  // up to this time its changes are made
+    size_t              change_room;
+    const fem_progress *progress;
+    char              **notes;
 } reduced_motion;
 
 static void destroy(scene_motion *motion) {
@@ -34,7 +43,11 @@ static void destroy(scene_motion *motion) {
     solver_free_destroy(m->free);
     solver_contact_destroy(m->contact);
     solver_inertia_destroy(&m->inertia);
-    scene_class_destroy(m->class);
+    if (m->class != m->first) scene_class_destroy(m->class);
+    scene_class_destroy(m->first);
+    scene_stitching_destroy(m->stitching);
+    for (int i = 0; i < m->base.change_count; i++) scene_change_destroy(&m->base.changes[i]);
+    fem_free(m->base.changes);
     fem_free(m->gravity), fem_free(m->weight), fem_free(m->density), fem_free(m->loads), fem_free(m->load),
         fem_free(m->changed);
     fem_free(m->M), fem_free(m->u), fem_free(m->v), fem_free(m->row);
@@ -212,11 +225,14 @@ done:
     return status;
 }
 
+static fem_status make_changes(reduced_motion *m, double time);
+
 static fem_status step(scene_motion *motion, double time) {
     fem_status      status = FEM_OK;
     reduced_motion *m = (reduced_motion *)motion;
     FEM_TRY(move_obstacles(m, motion->time, time));
     FEM_TRY(change_materials(m, time));
+    FEM_TRY(make_changes(m, time));
     if (m->held) {
         load_held(m, time);
         FEM_TRY(solver_reduced_step(m->held));
@@ -250,6 +266,7 @@ static fem_status restore(scene_motion *motion, int steps, const double *numbers
     reduced_motion *m = (reduced_motion *)motion;
     double          h = m->s->solver.time_step;
     for (int k = 1; k <= steps; k++) FEM_TRY(change_materials(m, k * h));
+    for (int k = 1; k <= steps; k++) FEM_TRY(make_changes(m, k * h));
     if (m->held) {
         load_held(m, steps * h);
         FEM_TRY(solver_reduced_restore_state(m->held, numbers));
@@ -279,16 +296,15 @@ static fem_status allocate(reduced_motion *m) {
     return FEM_OK;
 }
 
-static fem_status project_loads(reduced_motion *m, const fem_body *body) {
-    fem_status         status = FEM_OK;
-    const modes_basis *basis = &m->class->basis;
-    size_t             r = (size_t)basis->r;
-    scene_forces       forces = {0};
-    FEM_TRY(scene_forces_create(&forces, m->s, body));
-    dense_gemv_t_set(basis->n, basis->r, 1, basis->U, forces.gravity, m->gravity);
+// U^T of gravity and of each load in full.
+static fem_status project_loads(const reduced_motion *m, const modes_basis *basis, double *gravity, double *loads) {
+    fem_status   status = FEM_OK;
+    scene_forces forces = {0};
+    FEM_TRY(scene_forces_create(&forces, m->s, m->body));
+    dense_gemv_t_set(basis->n, basis->r, 1, basis->U, forces.gravity, gravity);
     for (int i = 0; i < m->s->action_count; i++)
-        dense_gemv_t_set(basis->n, basis->r, 1, basis->U, forces.loads + (size_t)forces.n * (size_t)i,
-                         m->loads + r * (size_t)i);
+        dense_gemv_t_set(basis->n, basis->r, 1, basis->U, forces.loads + (size_t)basis->n * (size_t)i,
+                         loads + (size_t)basis->r * (size_t)i);
 done:
     scene_forces_destroy(&forces);
     return status;
@@ -324,22 +340,27 @@ done:
     return status;
 }
 
-static fem_status make_contact(reduced_motion *m) {
-    fem_status     status = FEM_OK;
-    solver_samples samples = {0};
-    int            number = 0;
+static fem_status make_contact(const reduced_motion *m, const modes_basis *basis, solver_contact **contact) {
+    fem_status      status = FEM_OK;
+    solver_samples  samples = {0};
+    solver_contact *made = NULL;
+    int             number = 0;
     if (m->s->obstacle_count == 0) return FEM_OK;
-    FEM_TRY(solver_samples_create(&samples, m->mesh, m->class->basis.r, m->class->basis.U));
-    FEM_TRY(solver_contact_create(&m->contact, &samples, &m->s->contact));
+    FEM_TRY(solver_samples_create(&samples, m->mesh, basis->r, basis->U));
+    FEM_TRY(solver_contact_create(&made, &samples, &m->s->contact));
     for (int i = 0; i < m->s->obstacle_count; i++)
-        FEM_TRY(solver_contact_add(m->contact, &m->s->obstacles[i].shape, &number));
-    if (m->held)
-        FEM_TRY(solver_reduced_set_contact(m->held, m->contact));
-    else
-        FEM_TRY(solver_free_set_contact(m->free, m->contact));
+        FEM_TRY(solver_contact_add(made, &m->s->obstacles[i].shape, &number));
+    *contact = made;
+    made = NULL;
 done:
+    solver_contact_destroy(made);
     solver_samples_destroy(&samples);
     return status;
+}
+
+static fem_status use_contact(reduced_motion *m) {
+    if (!m->contact) return FEM_OK;
+    return m->held ? solver_reduced_set_contact(m->held, m->contact) : solver_free_set_contact(m->free, m->contact);
 }
 
 static fem_status make_free(reduced_motion *m, const fem_body *body) {
@@ -360,6 +381,118 @@ done:
     return status;
 }
 
+// ---- stitches
+// --------------------------------------------------------------------------------------------------------
+
+// Another class, and the motion carried over into it. All or nothing.
+static fem_status take_class(reduced_motion *m, scene_class *class, const double *springs,
+                             solver_rebase_report *report) {
+    fem_status      status = FEM_OK;
+    solver_contact *contact = NULL;
+    size_t          r = (size_t) class->basis.r, actions = (size_t)m->s->action_count;
+    double         *gravity = fem_calloc(r, sizeof *gravity), *load = fem_calloc(r, sizeof *load);
+    double         *loads = fem_calloc(r * actions, sizeof *loads), *M = fem_calloc(r * r, sizeof *M);
+    double         *row = fem_calloc(3 * r, sizeof *row);
+    if (!gravity || !load || !loads || !M || !row) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for a reduced body of %zu modes", r);
+        goto done;
+    }
+    FEM_TRY(project_loads(m, &class->basis, gravity, loads));
+    FEM_TRY(make_contact(m, &class->basis, &contact));
+    FEM_TRY(solver_reduced_rebase(&m->held, &m->class->basis, &class->basis, scene_stitching_problem(m->stitching)->M,
+                                  &class->forces, springs, report));
+    // from here on nothing fails
+    if (m->class != m->first) scene_class_destroy(m->class);
+    solver_contact_destroy(m->contact);
+    fem_free(m->gravity), fem_free(m->load), fem_free(m->loads), fem_free(m->M), fem_free(m->row);
+    m->class = class, m->contact = contact;
+    m->gravity = gravity, m->load = load, m->loads = loads, m->M = M, m->row = row;
+    gravity = load = loads = M = row = NULL, contact = NULL;
+    status = use_contact(m);
+done:
+    fem_free(gravity), fem_free(load), fem_free(loads), fem_free(M), fem_free(row);
+    solver_contact_destroy(contact);
+    return status;
+}
+
+static fem_status note_change(reduced_motion *m, const scene_change *c) {
+    char text[900];
+    int  used = snprintf(text, sizeof text, "at %.4g s: %d stitches, ", c->time, c->stitches);
+    if (c->first)
+        used += snprintf(text + used, sizeof text - (size_t)used, "the body has its first modes again");
+    else
+        used += snprintf(text + used, sizeof text - (size_t)used, "%s modes in %.3g s", scene_stitch_form_name(c->form),
+                         c->seconds_modes);
+    if (c->quality.count > 0)
+        used += snprintf(text + used, sizeof text - (size_t)used,
+                         "; of %d frequencies the worst is about %.2g %% off, of the true modes at least %.4g %% is in "
+                         "the basis%s%s%s",
+                         c->quality.count, 100 * c->quality.worst_error, 100 * c->quality.least_share,
+                         c->quality.rebuild ? "; " : "", c->quality.rebuild ? c->quality.reason : "",
+                         c->rebuilt           ? ": made anew"
+                         : c->quality.rebuild ? ": they should be made anew"
+                                              : "");
+    if (c->forces.mean > 0)
+        used += snprintf(text + used, sizeof text - (size_t)used, "; old forces are %.2g %% off, %s",
+                         100 * c->forces.mean, c->reused ? "used again" : "made anew");
+    if (used < 0) return FEM_OK;
+    return scene_add_note(m->notes, text);
+}
+
+// One change: the class of the body as it is then. A change that cannot be made leaves everything as it was.
+static fem_status make_change(reduced_motion *m, double time) {
+    fem_status status = FEM_OK;
+    scene_class *class = NULL;
+    double      *springs = NULL;
+    bool         changed = false;
+    scene_change change = {0};
+    FEM_TRY(scene_stitching_set(m->stitching, time, &changed));
+    if (!changed) goto done;
+    FEM_TRY(fem_grow((void **)&m->base.changes, &m->change_room, (size_t)m->base.change_count + 1,
+                     sizeof *m->base.changes));
+    show_held(m);
+    double energy = scene_stitching_energy(m->stitching, m->u);
+    FEM_TRY(scene_stitching_class(m->stitching, m->progress, &class, &springs, &change));
+    change.time = time;
+    FEM_TRY(take_class(m, class ? class : m->first, springs, &change.state));
+    class = NULL;
+    // of the shape before: gaps that the new basis has closed were work of the springs
+    change.state.springs = energy;
+    change.state.unexplained = change.state.energy_after - change.state.energy_before - energy;
+    FEM_TRY(note_change(m, &change));
+    m->base.changes[m->base.change_count++] = change;
+    change = (scene_change){0};
+done:
+    if (status != FEM_OK) { // back to the springs that the present class has
+        char message[1024];
+        snprintf(message, sizeof message, "%s", fem_message());
+        scene_stitching_set(m->stitching, m->stitched, &changed);
+        fem_fail(status, "%s", message);
+    }
+    if (class != m->first) scene_class_destroy(class);
+    fem_free(springs);
+    scene_change_destroy(&change);
+    return status;
+}
+
+// All changes up to a time, one after the other: each is a class.
+static fem_status make_changes(reduced_motion *m, double time) {
+    if (!m->stitching) return FEM_OK;
+    if (m->stitched < 0) { // what is there from the beginning
+        fem_status status = make_change(m, 0);
+        if (status != FEM_OK) return status;
+        m->stitched = 0;
+    }
+    double next = scene_next_change(m->s, m->stitched);
+    while (next <= time) {
+        fem_status status = make_change(m, next);
+        if (status != FEM_OK) return status;
+        m->stitched = next;
+        next = scene_next_change(m->s, next);
+    }
+    return FEM_OK;
+}
+
 fem_status scene_motion_reduced(scene_motion **motion, const scene *s, const fem_body *body,
                                 const fem_progress *progress, char **notes) {
     fem_status        status = FEM_OK;
@@ -377,20 +510,29 @@ fem_status scene_motion_reduced(scene_motion **motion, const scene *s, const fem
                              .save = save,
                              .restore = restore};
     m->base.limb_count = 1, m->base.limb = limb, m->base.pose = pose;
-    FEM_TRY(scene_class_create(&m->class, part, body, s->solver.mass, s->cache, progress, notes));
+    m->body = body, m->progress = progress, m->notes = notes;
+    FEM_TRY(scene_class_create(&m->first, part, body, s->solver.mass, s->cache, progress, notes));
+    m->class = m->first;
     FEM_TRY(allocate(m));
     bool changes = false;
     for (int i = 0; i < s->action_count; i++) changes = changes || s->actions[i].kind == SCENE_MATERIAL;
     if (changes) FEM_TRY(project_weights(m));
     if (part->fixed.count > 0) {
-        FEM_TRY(project_loads(m, body));
+        FEM_TRY(project_loads(m, &m->class->basis, m->gravity, m->loads));
         FEM_TRY(solver_reduced_create(&m->held, &m->class->forces, m->class->M, &s->reduced));
     } else {
         FEM_TRY(make_free(m, body));
     }
     FEM_TRY(change_materials(m, 0));
+    FEM_TRY(make_contact(m, &m->class->basis, &m->contact));
+    FEM_TRY(use_contact(m));
+    if (scene_has_stitching(s)) {
+        m->base.limb_count = 0; // its basis is not one for all frames
+        FEM_TRY(scene_stitching_create(&m->stitching, s, body, m->first, progress));
+        m->stitched = -1;
+        FEM_TRY(make_changes(m, 0));
+    }
     if (m->held) load_held(m, 0);
-    FEM_TRY(make_contact(m));
     *motion = &m->base;
     m = NULL;
 done:

@@ -4,6 +4,7 @@
 #include "libscene/motion.h"
 #include "libscene/record.h"
 #include "libscene/record_glb.h"
+#include "libscene/stitching.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 
 typedef struct simulation {
     const scene        *s;
+    const char         *folder;
     const fem_mesh     *mesh;
     fem_body           *body;
     unsigned char      *fixed;
@@ -235,6 +237,8 @@ static fem_status fill_result(simulation *sim, double begun, double prepared, sc
     r.max_displacement = vec3_norm(sim->motion->u + 3 * (size_t)r.max_vertex);
     sim->motion->energies(sim->motion, &r.energies);
     sim->motion->report(sim->motion, &r);
+    r.change_count = sim->motion->change_count, r.changes = sim->motion->changes;
+    sim->motion->change_count = 0, sim->motion->changes = NULL;
     r.seconds = fem_seconds() - begun;
     r.seconds_prepare = prepared - begun;
     r.seconds_output = scene_record_seconds(sim->record);
@@ -251,6 +255,8 @@ static fem_status finish(simulation *sim, fem_status status, double begun, doubl
     snprintf(message, sizeof message, "%s", fem_message());
     fem_status synced = sim->record ? scene_record_sync(sim->record, true) : FEM_OK;
     if (sim->glb && synced == FEM_OK) synced = scene_record_glb_commit(sim->glb, &sim->notes);
+    if (sim->motion && sim->motion->change_count > 0 && synced == FEM_OK)
+        synced = scene_changes_write(sim->folder, sim->motion->change_count, sim->motion->changes);
     fem_status filled = sim->record && result ? fill_result(sim, begun, prepared, result) : FEM_OK;
     if (status != FEM_OK) return fem_fail(status, "%s", message);
     return synced != FEM_OK ? synced : filled;
@@ -259,7 +265,7 @@ static fem_status finish(simulation *sim, fem_status status, double begun, doubl
 fem_status scene_run(const scene *s, const char *folder, int frames, const fem_progress *progress,
                      scene_result *result) {
     fem_status status = FEM_OK;
-    simulation sim = {.s = s, .progress = progress};
+    simulation sim = {.s = s, .folder = folder, .progress = progress};
     double     begun = fem_seconds(), prepared = begun;
     if (result) *result = (scene_result){0};
     if (frames <= 0) frames = s->frames;
@@ -343,6 +349,8 @@ const char *scene_method_name(scene_method method) {
 }
 
 void scene_result_destroy(scene_result *result) {
+    for (int i = 0; i < result->change_count; i++) scene_change_destroy(&result->changes[i]);
+    fem_free(result->changes);
     fem_free(result->probes);
     fem_free(result->notes);
     *result = (scene_result){0};

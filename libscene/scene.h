@@ -33,7 +33,10 @@ typedef enum scene_action_kind {
     SCENE_MOVE,
     SCENE_MATERIAL,
     SCENE_STIFFNESS,
-    SCENE_FREQUENCY
+    SCENE_FREQUENCY,
+    SCENE_STITCH,
+    SCENE_UNSTITCH,
+    SCENE_CUT
 } scene_action_kind;
 
 // A load on a selection, in full.
@@ -52,6 +55,14 @@ typedef struct scene_modes {
     scene_loading     *loads; // of a sketch
 } scene_modes;
 
+// Where a part can be stitched: pairs of vertices in the same place.
+typedef struct scene_seam {
+    char *name;
+    int   count;
+    int  *pairs; // 2 per pair
+    bool  given; // as a list of pairs
+} scene_seam;
+
 // What the wind does to a part.
 typedef struct scene_drag {
     double normal, tangential; // coefficients, see wind.h
@@ -67,6 +78,8 @@ typedef struct scene_part {
     scene_modes               modes;
     scene_forces_kind         forces;
     cubature_training_options training; // SCENE_CUBATURE
+    int                       seam_count;
+    scene_seam               *seams;
     scene_drag                drag;
 } scene_part;
 
@@ -93,7 +106,33 @@ typedef struct scene_action {
     int               region;   // SCENE_MATERIAL: of the mesh, -1 = all
     int               domain;   // SCENE_STIFFNESS, SCENE_FREQUENCY: of the tree, -1 = all
     double            factor;   // likewise; load.on: of a forest, the instances
+    // SCENE_STITCH, SCENE_UNSTITCH, SCENE_CUT; SCENE_STIFFNESS of a body without domains
+    int            seam;         // of the part; -1: none
+    double         spring;       // N/m of a stitch; 0: 1000 times the material's
+    int            count;        // of stitches at most; 0: all
+    scene_vertices within;       // empty: everything
+    int            stitch_count; // that are made or taken out
+    modes_stitch  *stitches;
 } scene_action;
+
+// How a stitched body gets its new basis.
+typedef enum scene_stitch_form {
+    SCENE_STITCH_LOWRANK, // as modes_stitch_form
+    SCENE_STITCH_RITZ,
+    SCENE_STITCH_ATTACHMENT,
+    SCENE_STITCH_SCRATCH, // everything anew
+    SCENE_STITCH_ORIGINAL // the old basis, with the new springs: it locks
+} scene_stitch_form;
+enum { SCENE_STITCH_FORMS = 5 };
+const char *scene_stitch_form_name(scene_stitch_form form); // "lowrank" ... "original"
+typedef enum scene_rebuild { SCENE_REBUILD_SAY, SCENE_REBUILD_AUTOMATIC, SCENE_REBUILD_NEVER } scene_rebuild;
+typedef struct scene_stitch_options {
+    scene_stitch_form  form;
+    bool               reuse; // forces
+    double             forces_error;
+    scene_rebuild      rebuild;
+    modes_rebuild_rule rule;
+} scene_stitch_options;
 
 typedef struct scene_obstacle {
     solver_obstacle shape; // at time 0
@@ -150,8 +189,11 @@ typedef struct scene {
     int                    action_count;
     scene_action          *actions;
     scene_method           method;
-    solver_options         solver;          // static, full; time_step already divides a frame
-    solver_reduced_options reduced;         // reduced, likewise
+    solver_options         solver;      // static, full; time_step already divides a frame
+    solver_reduced_options reduced;     // reduced, likewise
+    scene_stitch_options   stitching;   // reduced
+    int                    grown_count; // stitches of seams that an action cuts: there from the beginning
+    modes_stitch          *grown;
     scene_tree             tree;            // reduced, likewise
     int                    steps_per_frame; // dynamics
     int                    frames;          // dynamics: the first is the state at time 0
@@ -201,6 +243,22 @@ void scene_move_point(const scene_move *move, double time, const double X[3], do
 
 // ---- run and out ----------------------------------------------------------------------------------------------------
 
+// A change of a stitched body: what it took and what came of it.
+typedef struct scene_change {
+    double               time;
+    int                  stitches;
+    bool                 first;      // the body is as it was at first, and has its first class again
+    scene_stitch_form    form;       // that the basis has
+    bool                 rebuilt;    // because the rule fired
+    modes_stitch_quality quality;    // count 0: not looked at
+    double              *frequency2; // (rad/s)^2, quality.count: of the form that was looked at
+    bool                 reused;     // forces
+    cubature_check       forces;     // of reused ones, on fresh poses, whether good enough or not; 0: not looked at
+    solver_rebase_report state;      // how the motion was carried over
+    double               seconds_modes, seconds_quality, seconds_derivatives, seconds_condense, seconds_forces;
+} scene_change;
+void scene_change_destroy(scene_change *change); // leaves it empty
+
 typedef struct scene_result {
     int             frames; // complete on disk
     int             steps;
@@ -225,6 +283,8 @@ typedef struct scene_result {
     double                   contact_force[3];                // on the body, N, of the last step
     double                   seconds_prepare, seconds_output; // parts of `seconds`: before the first step, files
     double                   seconds;
+    int                      change_count; // of a stitched body
+    scene_change            *changes;
     char                    *notes; // lines of text for the user, or NULL
 } scene_result;
 void scene_result_destroy(scene_result *result);
@@ -241,6 +301,35 @@ fem_status scene_run(const scene *s, const char *folder, int frames, const fem_p
 // Makes the class of the part that is simulated, as a run would, so that the run finds it in the cache. FEM_BAD_INPUT
 // for scenes that are not reduced or have no cache. The result has modes, cached, kept, seconds and notes.
 fem_status scene_precompute(const scene *s, const fem_progress *progress, scene_result *result);
+
+// The experiment of `limber stitch`: after each change of a stitched body the linear modes in each form beside those
+// from scratch, and a run of the scene in each form.
+typedef struct scene_round {
+    double  time;
+    int     stitches, modes;
+    bool    first;                           // the body is as it was at first: nothing to compare
+    double  seconds[SCENE_STITCH_FORMS];     // of processor time: linear modes, by form
+    double  worst_error[SCENE_STITCH_FORMS]; // of the first 20 frequencies
+    double  least_share[SCENE_STITCH_FORMS]; // of the first 20 true modes
+    double *frequency;                       // modes per form, Hz
+    double *share;                           // modes per form: of each true mode in the basis
+} scene_round;
+typedef struct scene_experiment {
+    double       seconds_before; // of processor time: what is held of the body without stitches
+    int          round_count;
+    scene_round *rounds;
+    struct {
+        bool         done;         // false: not run, or failed
+        char         failure[240]; // how
+        scene_result result;
+        double       difference; // of the probes from those from scratch, root mean square over that of the latter; NaN
+    } runs[SCENE_STITCH_FORMS];  // by form
+} scene_experiment;
+// Writes FOLDER/frequencies.csv, coverage.csv, coverage_N.svg for each change, and with `runs` the results of each run
+// in FOLDER/FORM. FEM_BAD_INPUT for a scene that stitches nothing.
+fem_status scene_stitch_experiment(scene *s, const char *folder, bool runs, const fem_progress *progress,
+                                   scene_experiment *experiment);
+void       scene_experiment_destroy(scene_experiment *experiment); // leaves it empty
 
 // Small vibrations of a scene's body about rest: of the full mesh, of its modes, or of its coupled domains with their
 // springs. The arrays have `count` entries; the caller destroys.

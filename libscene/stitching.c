@@ -1,0 +1,638 @@
+// A body that is stitched while it moves. Every state is reached from the modes, derivatives and factor of the body
+// without stitches, which are held: errors do not add up, and what is undone gives back what was there before.
+#include "libscene/stitching.h"
+
+#include "libscene/internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct scene_stitching {
+    const scene       *s;
+    const scene_part  *part;
+    const fem_body    *body;
+    const scene_class *first;
+    fem_sparse         K, M;
+    unsigned char     *fixed; // 3 per vertex
+    modes_problem      problem;
+    modes_inverse     *inverse;
+    modes_basis        linear; // of the body without stitches
+    modes_rights       rights; // likewise; empty without derivatives
+    modes_stitched    *stitched;
+    int                before_count; // springs of the class that was made last
+    modes_stitch      *before;
+};
+
+const char *scene_stitch_form_name(scene_stitch_form form) {
+    if (form <= SCENE_STITCH_ATTACHMENT) return modes_stitch_form_name((modes_stitch_form)form);
+    return form == SCENE_STITCH_SCRATCH ? "scratch" : "original";
+}
+
+void scene_change_destroy(scene_change *change) {
+    modes_stitch_quality_destroy(&change->quality);
+    fem_free(change->frequency2);
+    *change = (scene_change){0};
+}
+
+static bool is_change(const scene *s, const scene_action *a) {
+    return a->kind == SCENE_STITCH || a->kind == SCENE_UNSTITCH || a->kind == SCENE_CUT ||
+           (a->kind == SCENE_STIFFNESS && s->tree.domains.count == 0 && s->forest.count == 0);
+}
+
+bool scene_has_stitching(const scene *s) {
+    for (int i = 0; i < s->action_count; i++)
+        if (is_change(s, &s->actions[i])) return true;
+    return false;
+}
+
+double scene_next_change(const scene *s, double time) {
+    double next = INFINITY;
+    for (int i = 0; i < s->action_count; i++)
+        if (is_change(s, &s->actions[i]) && s->actions[i].start > time) next = fmin(next, s->actions[i].start);
+    return next;
+}
+
+// ---- life ----------------------------------------------------------------------------------------------------------
+
+void scene_stitching_destroy(scene_stitching *t) {
+    if (!t) return;
+    modes_stitched_destroy(t->stitched);
+    modes_inverse_destroy(t->inverse);
+    modes_basis_destroy(&t->linear);
+    modes_rights_destroy(&t->rights);
+    fem_sparse_destroy(&t->K);
+    fem_sparse_destroy(&t->M);
+    fem_free(t->fixed);
+    fem_free(t->before);
+    fem_free(t);
+}
+
+// New derivatives are those of the first six modes; as many old ones as twice the basis are kept, lowest first.
+static int fresh_modes(const scene_stitching *t) { return t->linear.r < 6 ? t->linear.r : 6; }
+static int kept_pairs(const scene_stitching *t) {
+    int all = t->linear.r * (t->linear.r + 1) / 2, wanted = 2 * t->part->modes.recipe.count;
+    return wanted < all ? wanted : all;
+}
+
+fem_status scene_stitching_create(scene_stitching **stitching, const scene *s, const fem_body *body,
+                                  const scene_class *first, const fem_progress *progress) {
+    fem_status            status = FEM_OK;
+    modes_lanczos_options options = modes_lanczos_default_options();
+    double               *u = NULL;
+    scene_stitching      *t = fem_calloc(1, sizeof *t);
+    if (!t) return fem_fail(FEM_NO_MEMORY, "no memory for a stitched body");
+    t->s = s, t->part = &s->parts[s->object], t->body = body, t->first = first;
+    size_t n = 3 * (size_t)t->part->mesh.vertex_count;
+    t->fixed = fem_calloc(n, 1);
+    u = fem_calloc(n, sizeof *u);
+    if (!t->fixed || !u) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %zu degrees of freedom", n);
+        goto done;
+    }
+    for (int i = 0; i < t->part->fixed.count; i++) memset(t->fixed + 3 * (size_t)t->part->fixed.items[i], 1, 3);
+    FEM_TRY(fem_body_matrix(body, &t->K));
+    FEM_TRY(fem_body_matrix(body, &t->M));
+    fem_body_evaluate(body, u, NULL, NULL, &t->K);
+    fem_body_mass(body, s->solver.mass, &t->M);
+    t->problem = (modes_problem){.mesh = &t->part->mesh, .K = &t->K, .M = &t->M, .fixed = t->fixed};
+    FEM_TRY(modes_inverse_create(&t->inverse, &t->problem, MODES_BORDER_MASS));
+    options.count = t->part->modes.recipe.linear, options.inverse = t->inverse;
+    FEM_TRY(modes_lanczos(&t->problem, &options, progress, &t->linear, NULL));
+    if (first && t->part->modes.recipe.derivatives > 0)
+        FEM_TRY(modes_rights_create(&t->rights, body, t->inverse, &t->linear, kept_pairs(t)));
+    FEM_TRY(modes_stitched_create(&t->stitched, &t->problem, t->inverse));
+    *stitching = t;
+    t = NULL;
+done:
+    scene_stitching_destroy(t);
+    fem_free(u);
+    return status;
+}
+
+const modes_problem *scene_stitching_problem(const scene_stitching *t) { return &t->problem; }
+int                  scene_stitching_count(const scene_stitching *t) { return modes_stitched_count(t->stitched); }
+
+static bool is_scaled(const scene_stitching *t) {
+    for (int d = 0; d < modes_stitched_domains(t->stitched); d++)
+        if (modes_stitched_factor(t->stitched, d) != 1) return true;
+    return false;
+}
+
+bool scene_stitching_is_first(const scene_stitching *t) {
+    return modes_stitched_count(t->stitched) == 0 && !is_scaled(t);
+}
+
+// ---- the body at a time
+// ----------------------------------------------------------------------------------------------
+
+typedef struct wanted_state {
+    int           count;
+    modes_stitch *stitches; // with room for all
+    double       *factor;   // per domain
+} wanted_state;
+
+static bool same_ends(const modes_stitch *x, const modes_stitch *y) {
+    return (x->a == y->a && x->b == y->b) || (x->a == y->b && x->b == y->a);
+}
+
+static int find(int count, const modes_stitch *list, const modes_stitch *stitch) {
+    for (int i = 0; i < count; i++)
+        if (same_ends(&list[i], stitch)) return i;
+    return -1;
+}
+
+static void apply_action(const scene_stitching *t, const scene_action *a, wanted_state *w) {
+    if (a->kind == SCENE_STIFFNESS) {
+        for (int d = 0; d < modes_stitched_domains(t->stitched) && a->within.count == 0; d++) w->factor[d] = a->factor;
+        for (int i = 0; i < a->within.count; i++) {
+            int d = modes_stitched_domain_of(t->stitched, a->within.items[i]);
+            if (d >= 0) w->factor[d] = a->factor;
+        }
+        return;
+    }
+    for (int i = 0; i < a->stitch_count; i++) {
+        if (a->kind == SCENE_STITCH) {
+            w->stitches[w->count++] = a->stitches[i];
+            continue;
+        }
+        int k = find(w->count, w->stitches, &a->stitches[i]);
+        if (k < 0) continue;
+        memmove(w->stitches + k, w->stitches + k + 1, (size_t)(w->count - k - 1) * sizeof *w->stitches);
+        w->count--;
+    }
+}
+
+// In the order of their times, as they were planned.
+static fem_status find_state(const scene_stitching *t, double time, wanted_state *w) {
+    const scene *s = t->s;
+    size_t       room = (size_t)s->grown_count + 1;
+    int          domains = modes_stitched_domains(t->stitched);
+    for (int i = 0; i < s->action_count; i++) room += (size_t)s->actions[i].stitch_count;
+    w->stitches = fem_alloc(room, sizeof *w->stitches), w->factor = fem_alloc((size_t)domains, sizeof *w->factor);
+    if (!w->stitches || !w->factor) return fem_fail(FEM_NO_MEMORY, "no memory for %zu stitches", room);
+    for (int d = 0; d < domains; d++) w->factor[d] = 1;
+    if (s->grown_count > 0) memcpy(w->stitches, s->grown, (size_t)s->grown_count * sizeof *w->stitches);
+    w->count = s->grown_count;
+    for (double at = scene_next_change(s, -1); at <= time; at = scene_next_change(s, at))
+        for (int i = 0; i < s->action_count; i++)
+            if (is_change(s, &s->actions[i]) && s->actions[i].start == at) apply_action(t, &s->actions[i], w);
+    return FEM_OK;
+}
+
+// From the present state to another; the caller repairs what a failure leaves half done.
+static fem_status move_to(scene_stitching *t, const wanted_state *w, bool *changed) {
+    fem_status    status = FEM_OK;
+    modes_stitch *list = fem_alloc((size_t)modes_stitched_count(t->stitched) + (size_t)w->count + 1, sizeof *list);
+    int           gone = 0, more = 0;
+    if (!list) return fem_fail(FEM_NO_MEMORY, "no memory for %d stitches", w->count);
+    for (int d = 0; d < modes_stitched_domains(t->stitched); d++) {
+        if (modes_stitched_factor(t->stitched, d) == w->factor[d]) continue;
+        FEM_TRY(modes_stitched_scale(t->stitched, d, w->factor[d]));
+        *changed = true;
+    }
+    const modes_stitch *now = modes_stitched_list(t->stitched);
+    for (int i = 0; i < modes_stitched_count(t->stitched); i++) {
+        int k = find(w->count, w->stitches, &now[i]);
+        if (k < 0 || w->stitches[k].stiffness != now[i].stiffness) list[gone++] = now[i];
+    }
+    if (gone > 0) FEM_TRY(modes_stitched_remove(t->stitched, gone, list));
+    now = modes_stitched_list(t->stitched);
+    for (int i = 0; i < w->count; i++)
+        if (find(modes_stitched_count(t->stitched), now, &w->stitches[i]) < 0) list[more++] = w->stitches[i];
+    if (more > 0) FEM_TRY(modes_stitched_add(t->stitched, more, list));
+    *changed = *changed || gone > 0 || more > 0;
+done:
+    fem_free(list);
+    return status;
+}
+
+fem_status scene_stitching_set(scene_stitching *t, double time, bool *changed) {
+    fem_status   status = FEM_OK;
+    wanted_state w = {0}, old = {.count = modes_stitched_count(t->stitched)};
+    int          domains = modes_stitched_domains(t->stitched);
+    bool         any = false;
+    *changed = false;
+    old.stitches = fem_copy(modes_stitched_list(t->stitched), (size_t)old.count, sizeof *old.stitches);
+    old.factor = fem_alloc((size_t)domains, sizeof *old.factor);
+    if (!old.stitches || !old.factor) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %d stitches", old.count);
+        goto done;
+    }
+    for (int d = 0; d < domains; d++) old.factor[d] = modes_stitched_factor(t->stitched, d);
+    FEM_TRY(find_state(t, time, &w));
+    status = move_to(t, &w, &any);
+    if (status != FEM_OK) {
+        char message[1024];
+        bool back = false;
+        snprintf(message, sizeof message, "%s", fem_message());
+        move_to(t, &old, &back);
+        status = fem_fail(status, "%s", message);
+        goto done;
+    }
+    *changed = any;
+done:
+    fem_free(w.stitches), fem_free(w.factor), fem_free(old.stitches), fem_free(old.factor);
+    return status;
+}
+
+// ---- linear modes
+// ----------------------------------------------------------------------------------------------------
+
+// Everything anew: the matrix, its factor, its modes.
+typedef struct scratch {
+    fem_sparse     K;
+    modes_problem  problem;
+    modes_inverse *inverse;
+} scratch;
+
+static void scratch_destroy(scratch *c) {
+    modes_inverse_destroy(c->inverse);
+    fem_sparse_destroy(&c->K);
+}
+
+static fem_status scratch_modes(scene_stitching *t, scratch *c, modes_basis *linear, double *seconds) {
+    fem_status            status = FEM_OK;
+    modes_lanczos_options options = modes_lanczos_default_options();
+    c->problem = t->problem;
+    FEM_TRY(modes_stitched_matrix(t->stitched, &c->K)); // not counted: it is at hand in any other program
+    c->problem.K = &c->K;
+    double begun = fem_cpu_seconds();
+    FEM_TRY(modes_inverse_create(&c->inverse, &c->problem, MODES_BORDER_MASS));
+    options.count = t->linear.r, options.inverse = c->inverse;
+    FEM_TRY(modes_lanczos(&c->problem, &options, NULL, linear, NULL));
+    *seconds = fem_cpu_seconds() - begun;
+done:
+    return status;
+}
+
+// Old modes move one domain each, whose factor is that of their frequencies.
+static fem_status scale_frequencies(const scene_stitching *t, modes_basis *old) {
+    old->omega2 = fem_copy(t->linear.omega2, (size_t)t->linear.r, sizeof *old->omega2);
+    if (!old->omega2) return fem_fail(FEM_NO_MEMORY, "no memory for %d frequencies", t->linear.r);
+    for (int j = 0; j < old->r && is_scaled(t); j++) {
+        const double *u = old->U + (size_t)j * (size_t)old->n;
+        int           most = 0;
+        for (int i = 0; i < old->n; i++)
+            if (fabs(u[i]) > fabs(u[most])) most = i;
+        int domain = modes_stitched_domain_of(t->stitched, most / 3);
+        if (domain >= 0) old->omega2[j] *= modes_stitched_factor(t->stitched, domain);
+    }
+    return FEM_OK;
+}
+
+fem_status scene_stitching_linear(scene_stitching *t, scene_stitch_form form, modes_basis *linear, double *seconds) {
+    fem_status           status = FEM_OK;
+    scratch              c = {0};
+    modes_stitch_options options = modes_stitch_default_options();
+    modes_basis          old = t->linear; // borrowed but for its frequencies
+    double               begun = fem_cpu_seconds();
+    old.omega2 = NULL;
+    if (form == SCENE_STITCH_SCRATCH) {
+        FEM_TRY(scratch_modes(t, &c, linear, seconds));
+        goto done;
+    }
+    if (form == SCENE_STITCH_ORIGINAL) {
+        FEM_TRY(modes_basis_allocate(linear, t->linear.n, t->linear.r));
+        memcpy(linear->U, t->linear.U, (size_t)t->linear.n * (size_t)t->linear.r * sizeof *linear->U);
+        FEM_TRY(modes_stitched_rayleigh(t->stitched, linear));
+    } else {
+        options.form = (modes_stitch_form)form;
+        options.refine = form == SCENE_STITCH_ATTACHMENT && is_scaled(t); // modes of stiffer domains are no use
+        FEM_TRY(scale_frequencies(t, &old));
+        FEM_TRY(modes_stitched_modes(t->stitched, &old, &options, linear, NULL));
+    }
+    *seconds = fem_cpu_seconds() - begun;
+done:
+    fem_free(old.omega2);
+    scratch_destroy(&c);
+    return status;
+}
+
+fem_status scene_stitching_quality(scene_stitching *t, const modes_basis *linear, modes_stitch_quality *quality) {
+    return modes_stitched_examine(t->stitched, linear, &t->s->stitching.rule, quality);
+}
+
+// ---- derivatives and the basis
+// ---------------------------------------------------------------------------------------
+
+static fem_status fill_pool(scene_stitching *t, scratch *c, const modes_basis *linear, scene_stitch_form form,
+                            const fem_body *body, modes_pool *pool, double **omega2) {
+    fem_status               status = FEM_OK;
+    modes_hybrid_options     hybrid = modes_hybrid_default_options();
+    modes_derivative_options derivatives = modes_derivative_default_options();
+    fem_pair                *pairs = NULL;
+    hybrid.modes = fresh_modes(t), hybrid.kept = t->rights.count;
+    if (form != SCENE_STITCH_SCRATCH)
+        return modes_stitched_derivatives(t->stitched, t->body, linear, &t->rights, &t->linear, &hybrid, pool, omega2,
+                                          NULL);
+    int all = linear->r * (linear->r + 1) / 2, count = hybrid.modes * (hybrid.modes + 1) / 2 + hybrid.kept;
+    derivatives.pair_count = count < all ? count : all;
+    pairs = fem_alloc((size_t)derivatives.pair_count, sizeof *pairs);
+    *omega2 = fem_copy(linear->omega2, (size_t)linear->r, sizeof **omega2);
+    if (!pairs || !*omega2) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %d derivatives", count);
+        goto done;
+    }
+    FEM_TRY(modes_lowest_pairs(linear->r, linear->omega2, derivatives.pair_count, pairs));
+    derivatives.pairs = pairs;
+    FEM_TRY(modes_derivatives(&c->problem, body, c->inverse, linear, &derivatives, NULL, pool, NULL));
+done:
+    fem_free(pairs);
+    return status;
+}
+
+// Linear modes, and their derivatives condensed, as the part's recipe says.
+static fem_status make_basis(scene_stitching *t, scratch *c, const modes_basis *linear, scene_stitch_form form,
+                             const fem_body *body, const fem_progress *progress, modes_basis *basis,
+                             scene_change *change) {
+    fem_status             status = FEM_OK;
+    const modes_recipe    *recipe = &t->part->modes.recipe;
+    modes_condense_options condense = modes_condense_default_options();
+    modes_pool             pool = {0};
+    double                *omega2 = NULL, begun = fem_cpu_seconds();
+    if (recipe->derivatives == 0) {
+        FEM_TRY(modes_basis_allocate(basis, linear->n, linear->r));
+        memcpy(basis->U, linear->U, (size_t)linear->n * (size_t)linear->r * sizeof *basis->U);
+        memcpy(basis->omega2, linear->omega2, (size_t)linear->r * sizeof *basis->omega2);
+        goto done;
+    }
+    FEM_TRY(fill_pool(t, c, linear, form, body, &pool, &omega2));
+    change->seconds_derivatives = fem_cpu_seconds() - begun;
+    begun = fem_cpu_seconds();
+    condense.method = recipe->condense, condense.r = recipe->count, condense.energy = 0;
+    if (condense.r > pool.count) condense.r = pool.count;
+    // frequencies that `lowrank` does not have are no weights
+    for (int j = 0; j < linear->r; j++) omega2[j] = fmax(omega2[j], 1e-6 * t->linear.omega2[0]);
+    FEM_TRY(modes_condense(&t->problem, &pool, omega2, &condense, progress, basis, NULL));
+    FEM_TRY(modes_stitched_rayleigh(t->stitched, basis));
+    change->seconds_condense = fem_cpu_seconds() - begun;
+done:
+    fem_free(omega2);
+    modes_pool_destroy(&pool);
+    return status;
+}
+
+// ---- forces
+// ------------------------------------------------------------------------------------------------------------
+
+static void scale_material(fem_material *m, double factor) {
+    m->young *= factor, m->mu01 *= factor, m->mu10 *= factor, m->v1 *= factor, m->mu *= factor, m->bulk *= factor;
+    for (int i = 0; i < 3; i++) m->young3[i] *= factor, m->shear3[i] *= factor;
+}
+
+// The part with stiffer domains: each region once for every factor that it has.
+static fem_status scaled_body(const scene_stitching *t, fem_mesh *mesh, fem_body **body) {
+    fem_status       status = FEM_OK;
+    fem_body_options options = fem_body_default_options();
+    int              domains = modes_stitched_domains(t->stitched), width = fem_element_vertices(t->part->mesh.type);
+    int              regions = t->part->mesh.region_count;
+    FEM_TRY(fem_mesh_copy(mesh, &t->part->mesh));
+    fem_material *materials = fem_alloc((size_t)regions * (size_t)domains, sizeof *materials);
+    fem_region   *list = fem_calloc((size_t)regions * (size_t)domains, sizeof *list);
+    if (!materials || !list) {
+        fem_free(materials), fem_free(list);
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %d regions", regions * domains);
+        goto done;
+    }
+    for (int i = 0; i < regions * domains; i++) {
+        materials[i] = mesh->materials[mesh->regions[i % regions].material];
+        scale_material(&materials[i], modes_stitched_factor(t->stitched, i / regions));
+        list[i].name = fem_copy_string(mesh->regions[i % regions].name);
+        list[i].material = i;
+        if (!list[i].name) status = fem_fail(FEM_NO_MEMORY, "no memory for the name of a region");
+    }
+    for (int e = 0; e < mesh->element_count; e++)
+        mesh->region[e] += regions * modes_stitched_domain_of(t->stitched, mesh->elements[(size_t)e * (size_t)width]);
+    for (int i = 0; i < regions; i++) fem_free(mesh->regions[i].name);
+    fem_free(mesh->regions), fem_free(mesh->materials);
+    mesh->regions = list, mesh->materials = materials;
+    mesh->region_count = mesh->material_count = regions * domains;
+    FEM_TRY(status);
+    options.quadrature = t->part->quadrature;
+    FEM_TRY(fem_body_create(body, mesh, &options));
+done:
+    return status;
+}
+
+// K (r x r) = U^T K^ U
+static fem_status project(const scene_stitching *t, const modes_basis *basis, double **K) {
+    size_t  n = (size_t)basis->n, r = (size_t)basis->r;
+    double *KU = fem_alloc(n * r, sizeof *KU);
+    *K = fem_alloc(r * r, sizeof **K);
+    if (!KU || !*K) {
+        fem_free(KU);
+        return fem_fail(FEM_NO_MEMORY, "no memory for %zu modes", r);
+    }
+    modes_stitched_multiply(t->stitched, basis->r, basis->U, KU);
+    dense_gemm(true, false, basis->r, basis->r, basis->n, 1, basis->U, KU, 0, *K);
+    for (size_t i = 0; i < r; i++)
+        for (size_t j = 0; j < i; j++) (*K)[i * r + j] = (*K)[j * r + i] = ((*K)[i * r + j] + (*K)[j * r + i]) / 2;
+    fem_free(KU);
+    return FEM_OK;
+}
+
+enum { CHECK_POSES = 10 };
+
+// Fresh poses, a tenth of the body's size, with all elements as the judge.
+static fem_status check_forces(const fem_body *body, const scene_class *class, const double *L,
+                               const cubature_forces *forces, cubature_check *check) {
+    fem_status         status = FEM_OK;
+    const modes_basis *basis = &class->basis;
+    cubature_full     *full = NULL;
+    cubature_stitched *exact = NULL;
+    double             amplitude = 0;
+    FEM_TRY(cubature_full_create(&full, body, basis->r, basis->U));
+    cubature_forces inner = cubature_full_forces(full);
+    FEM_TRY(cubature_stitched_create(&exact, &inner, basis->r, NULL, L));
+    cubature_forces judge = cubature_stitched_forces(exact);
+    FEM_TRY(cubature_amplitude(body, basis->r, basis->U, basis->omega2, 0.1, 1, &amplitude));
+    FEM_TRY(cubature_compare(forces, &judge, basis->omega2, amplitude, CHECK_POSES, 7, check));
+done:
+    cubature_stitched_destroy(exact);
+    cubature_full_destroy(full);
+    return status;
+}
+
+// K -= the stiffness of the forces at rest: what they lack of it.
+static fem_status correct_linear(const cubature_forces *forces, int r, double *K) {
+    size_t  square = (size_t)r * (size_t)r;
+    double *K0 = fem_calloc(square + (size_t)r + forces->work, sizeof *K0), *q = K0 ? K0 + square : NULL;
+    if (!K0) return fem_fail(FEM_NO_MEMORY, "no memory for %d modes", r);
+    forces->evaluate(forces->model, q, NULL, NULL, K0, q + r);
+    dense_axpy((int)square, -1, K0, K);
+    fem_free(K0);
+    return FEM_OK;
+}
+
+// The old forces for the new basis: polynomials in the old coordinates, cubature with its elements and weights.
+static fem_status reuse_forces(scene_stitching *t, const fem_body *body, scene_class *class, const double *L,
+                               scene_change *change) {
+    fem_status        status = FEM_OK;
+    cubature_forces   old = t->first->forces;
+    double           *K = NULL;
+    const scene_part *part = t->part;
+    if (part->forces == SCENE_POLYNOMIAL && !is_scaled(t)) {
+        FEM_TRY(project(t, &class->basis, &K));
+        FEM_TRY(cubature_reuse(&class->springs, &old, &t->first->basis, &t->M, &class->basis, K));
+    } else if (part->forces == SCENE_CUBATURE && !t->first->rule.modal) {
+        const cubature_rule *rule = &t->first->rule;
+        FEM_TRY(cubature_rule_create(&class->rule, body, class->basis.r, class->basis.U, rule->count, rule->elements,
+                                     false, rule->weights));
+        cubature_forces inner = cubature_rule_forces(&class->rule);
+        FEM_TRY(project(t, &class->basis, &K));
+        FEM_TRY(correct_linear(&inner, class->basis.r, K)); // weights were not made for this basis
+        FEM_TRY(cubature_stitched_create(&class->springs, &inner, class->basis.r, NULL, K));
+    } else {
+        goto done;
+    }
+    class->forces = cubature_stitched_forces(class->springs);
+    FEM_TRY(check_forces(body, class, L, &class->forces, &change->forces));
+    change->reused = change->forces.mean <= t->s->stitching.forces_error;
+    if (change->reused) goto done;
+    cubature_stitched_destroy(class->springs);
+    class->springs = NULL;
+    cubature_rule_destroy(&class->rule);
+done:
+    fem_free(K);
+    return status;
+}
+
+static fem_status make_forces(scene_stitching *t, const fem_body *body, scene_class *class, const double *L,
+                              const fem_progress *progress, scene_change *change) {
+    fem_status status = FEM_OK;
+    double     begun = fem_cpu_seconds();
+    bool       old_kind = t->part->forces == SCENE_POLYNOMIAL || t->part->forces == SCENE_CUBATURE;
+    if (t->s->stitching.reuse && old_kind) FEM_TRY(reuse_forces(t, body, class, L, change));
+    FEM_TRY(scene_class_complete(class, t->part, body, t->s->solver.mass, !change->reused, progress));
+    if (!change->reused) {
+        FEM_TRY(cubature_stitched_create(&class->springs, &class->forces, class->basis.r, NULL, L));
+        class->forces = cubature_stitched_forces(class->springs);
+    }
+    change->seconds_forces = fem_cpu_seconds() - begun;
+done:
+    return status;
+}
+
+// ---- the class
+// ---------------------------------------------------------------------------------------------------------
+
+// In the new basis: springs that are there now, less those of the class before.
+static fem_status spring_change(const scene_stitching *t, const modes_basis *basis, const double *L, double **change) {
+    int     r = basis->r, rows = 3 * t->before_count;
+    double *T = fem_calloc((size_t)rows * (size_t)r + 1, sizeof *T);
+    *change = fem_copy(L, (size_t)r * (size_t)r, sizeof *L);
+    if (!T || !*change) {
+        fem_free(T);
+        return fem_fail(FEM_NO_MEMORY, "no memory for the springs of %d modes", r);
+    }
+    for (int j = 0; j < r; j++)
+        for (int i = 0; i < rows; i++) {
+            const modes_stitch *stitch = &t->before[i / 3];
+            const double       *u = basis->U + (size_t)j * (size_t)basis->n;
+            T[(size_t)j * (size_t)rows + (size_t)i] =
+                sqrt(stitch->stiffness) * (u[3 * stitch->a + i % 3] - u[3 * stitch->b + i % 3]);
+        }
+    if (rows > 0) dense_gemm(true, false, r, r, rows, -1, T, T, 1, *change);
+    fem_free(T);
+    return FEM_OK;
+}
+
+static double energy_of(int count, const modes_stitch *list, const double *u) {
+    double energy = 0;
+    for (int i = 0; i < count; i++) {
+        double gap = vec3_distance(u + 3 * (size_t)list[i].a, u + 3 * (size_t)list[i].b);
+        energy += list[i].stiffness * gap * gap / 2;
+    }
+    return energy;
+}
+
+double scene_stitching_energy(const scene_stitching *t, const double *u) {
+    return energy_of(modes_stitched_count(t->stitched), modes_stitched_list(t->stitched), u) -
+           energy_of(t->before_count, t->before, u);
+}
+
+static fem_status judge(scene_stitching *t, const modes_basis *linear, scene_change *change) {
+    fem_status status = FEM_OK;
+    double     begun = fem_cpu_seconds();
+    FEM_TRY(scene_stitching_quality(t, linear, &change->quality));
+    change->frequency2 = fem_copy(linear->omega2, (size_t)change->quality.count, sizeof *change->frequency2);
+    if (!change->frequency2) status = fem_fail(FEM_NO_MEMORY, "no memory for %d frequencies", change->quality.count);
+    change->seconds_quality = fem_cpu_seconds() - begun;
+done:
+    return status;
+}
+
+fem_status scene_stitching_class(scene_stitching *t, const fem_progress *progress, scene_class **result,
+                                 double **springs, scene_change *change) {
+    fem_status                  status = FEM_OK;
+    const scene_stitch_options *o = &t->s->stitching;
+    scratch                     c = {0};
+    modes_basis                 linear = {0};
+    double                     *L = NULL, *difference = NULL;
+    modes_stitch               *before = NULL;
+    const fem_body             *body = t->body;
+    scene_class *class = fem_calloc(1, sizeof *class);
+    scene_change made = {.form = o->form, .stitches = modes_stitched_count(t->stitched)};
+    if (!class) return fem_fail(FEM_NO_MEMORY, "no memory for a class");
+    if (scene_stitching_is_first(t)) {
+        int r = t->first->basis.r;
+        made.first = true, made.form = SCENE_STITCH_ORIGINAL;
+        L = fem_calloc((size_t)r * (size_t)r, sizeof *L);
+        if (!L) {
+            status = fem_fail(FEM_NO_MEMORY, "no memory for %d modes", r);
+            goto done;
+        }
+        FEM_TRY(spring_change(t, &t->first->basis, L, springs));
+        fem_free(t->before);
+        t->before = NULL, t->before_count = 0;
+        *result = NULL, *change = made;
+        made = (scene_change){0};
+        goto done;
+    }
+    if (is_scaled(t)) {
+        FEM_TRY(scaled_body(t, &class->mesh, &class->body));
+        body = class->body;
+    }
+    if (o->form <= SCENE_STITCH_ATTACHMENT) {
+        FEM_TRY(scene_stitching_linear(t, o->form, &linear, &made.seconds_modes));
+        if (o->form == SCENE_STITCH_LOWRANK) FEM_TRY(modes_stitched_rayleigh(t->stitched, &linear));
+        if (o->rebuild != SCENE_REBUILD_NEVER) FEM_TRY(judge(t, &linear, &made));
+        if (made.quality.rebuild && o->rebuild == SCENE_REBUILD_AUTOMATIC)
+            made.form = SCENE_STITCH_SCRATCH, made.rebuilt = true;
+    }
+    if (made.form == SCENE_STITCH_SCRATCH) {
+        modes_basis_destroy(&linear);
+        FEM_TRY(scratch_modes(t, &c, &linear, &made.seconds_modes));
+    }
+    if (made.form == SCENE_STITCH_ORIGINAL) {
+        const modes_basis *old = &t->first->basis;
+        FEM_TRY(modes_basis_allocate(&class->basis, old->n, old->r));
+        memcpy(class->basis.U, old->U, (size_t)old->n * (size_t)old->r * sizeof *old->U);
+        FEM_TRY(modes_stitched_rayleigh(t->stitched, &class->basis));
+    } else {
+        FEM_TRY(make_basis(t, &c, &linear, made.form, body, progress, &class->basis, &made));
+    }
+    L = fem_calloc((size_t) class->basis.r * (size_t) class->basis.r, sizeof *L);
+    before = fem_copy(modes_stitched_list(t->stitched), (size_t)modes_stitched_count(t->stitched), sizeof *before);
+    if (!L || !before) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for the springs of %d modes", class->basis.r);
+        goto done;
+    }
+    FEM_TRY(modes_stitched_springs(t->stitched, class->basis.r, class->basis.U, L));
+    FEM_TRY(make_forces(t, body, class, L, progress, &made));
+    FEM_TRY(spring_change(t, &class->basis, L, &difference));
+    fem_free(t->before);
+    t->before = before, t->before_count = modes_stitched_count(t->stitched);
+    before = NULL;
+    *result = class, *springs = difference, *change = made;
+    class = NULL, difference = NULL, made = (scene_change){0};
+done:
+    fem_free(L), fem_free(difference), fem_free(before);
+    scene_change_destroy(&made);
+    modes_basis_destroy(&linear);
+    scratch_destroy(&c);
+    scene_class_destroy(class);
+    return status;
+}

@@ -1,0 +1,43 @@
+// A body that is stitched while it moves: what is held of it, and the class that it has after each change.
+// Classes are immutable: a changed body gets a class of its own, and gets its first one back when all is undone.
+#ifndef LIMBER_SCENE_STITCHING_H
+#define LIMBER_SCENE_STITCHING_H
+
+#include "libscene/class.h"
+
+typedef struct scene_stitching scene_stitching;
+
+bool scene_has_stitching(const scene *s);
+// The time of the first change after `time`; INFINITY: there is none.
+double scene_next_change(const scene *s, double time);
+
+// Factorises, and makes the linear modes and derivatives of the body without stitches. `body` is the part's; `first` is
+// the class of the body without stitches, whose forces are used again; NULL: none is made (linear modes only).
+fem_status scene_stitching_create(scene_stitching **stitching, const scene *s, const fem_body *body,
+                                  const scene_class *first, const fem_progress *progress);
+void       scene_stitching_destroy(scene_stitching *stitching);
+// The body as it is after all changes up to a time. All or nothing. *changed: it is not as it was.
+fem_status scene_stitching_set(scene_stitching *stitching, double time, bool *changed);
+bool       scene_stitching_is_first(const scene_stitching *stitching); // no stitches, no factors
+int        scene_stitching_count(const scene_stitching *stitching);
+
+// Linear modes in a form; processor seconds of that alone. `original` gives the old ones.
+fem_status           scene_stitching_linear(scene_stitching *stitching, scene_stitch_form form, modes_basis *linear,
+                                            double *seconds);
+const modes_problem *scene_stitching_problem(const scene_stitching *stitching); // without stitches
+fem_status           scene_stitching_quality(scene_stitching *stitching, const modes_basis *linear,
+                                             modes_stitch_quality *quality);
+
+// J: what the springs of the body as it is now hold in a displacement (3 per vertex), less what those of the class that
+// was made last do.
+double scene_stitching_energy(const scene_stitching *stitching, const double *u);
+
+// A class for the body as it is now; NULL: it is as it was at first, and so is its class. *springs (r x r, allocated)
+// is the stiffness of its springs less that of the springs that it had when this was called before, in the new basis.
+fem_status scene_stitching_class(scene_stitching *stitching, const fem_progress *progress, scene_class **class,
+                                 double **springs, scene_change *change);
+
+// FOLDER/stitching.csv: a row for each change and mode that was looked at.
+fem_status scene_changes_write(const char *folder, int count, const scene_change *changes);
+
+#endif
