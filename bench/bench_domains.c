@@ -33,7 +33,7 @@ static void print_row(const table_row *p, const fem_mesh *mesh, const domain_tre
     }
     double all = r.seconds_frames + r.seconds_forces + r.seconds_up + r.seconds_down + r.seconds_rest;
     printf("   %-8s %8d %3s %3d %5d %3d | %8.2f %8.3f | %5.1f%% %5.1f%% %5.1f%% %5.1f%% %5.1f%%\n", p->name,
-           mesh->element_count, mesh->type == FEM_T4 ? "T4" : "H8", domains->count, solver_tree_dofs(tree),
+           mesh->element_count, mesh->type == FEM_T4 ? "T4" : "H8", domains->count, solver_tree_free(tree),
            solver_tree_depth(tree), minutes, best, 100 * r.seconds_frames / all, 100 * r.seconds_forces / all,
            100 * r.seconds_up / all, 100 * r.seconds_down / all, 100 * r.seconds_rest / all);
     printf("   %-8s %8d     %3d %5d %3d | %8.2f %8.3f | core %.0f%%, StVK %.0f%%; the step is %.1f times as fast\n",
