@@ -124,8 +124,9 @@ static fem_status add_light_regions(fem_mesh *mesh) {
     return FEM_OK;
 }
 
-// own: the domain; collar: its elements' mesh, `vertices` their numbers in the whole. Joined, the domain first.
-static fem_status join(fem_mesh *out, const domain_part *own, const fem_mesh *collar, const int *vertices) {
+// own: the domain; collar: its elements' mesh, `vertices` their numbers in the whole. Joined, the domain first; further
+// vertices get their numbers in the whole into `whole`.
+static fem_status join(fem_mesh *out, const domain_part *own, const fem_mesh *collar, const int *vertices, int *whole) {
     fem_status status = FEM_OK;
     fem_mesh   mesh = {0};
     int        width = fem_element_vertices(own->mesh.type), further = 0, regions = own->mesh.region_count;
@@ -134,7 +135,9 @@ static fem_status join(fem_mesh *out, const domain_part *own, const fem_mesh *co
     if (!number) return fem_fail(FEM_NO_MEMORY, "no memory for a collar");
     for (int v = 0; v < collar->vertex_count; v++) {
         number[v] = domain_part_local(own, vertices[v]);
-        if (number[v] < 0) number[v] = own->mesh.vertex_count + further++;
+        if (number[v] >= 0) continue;
+        whole[further] = vertices[v];
+        number[v] = own->mesh.vertex_count + further++;
     }
     FEM_TRY(fem_mesh_allocate(&mesh, own->mesh.type, own->mesh.vertex_count + further,
                               own->mesh.element_count + collar->element_count));
@@ -156,20 +159,26 @@ done:
     return status;
 }
 
-fem_status domain_part_surround(fem_mesh *out, const domain_part *part, const fem_mesh *mesh, const domain_tree *tree,
-                                const int *start, const int *around, double depth) {
+fem_status domain_part_surround(fem_mesh *out, int **numbers, const domain_part *part, const fem_mesh *mesh,
+                                const domain_tree *tree, const int *start, const int *around, double depth) {
     fem_status  status = FEM_OK;
     collar_work w = {.mesh = mesh, .tree = tree, .start = start, .around = around};
     fem_mesh    collar = {0};
-    int        *vertices = NULL;
+    int        *vertices = NULL, *whole = NULL;
     w.taken = fem_calloc((size_t)mesh->element_count, 1);
     if (!w.taken) return fem_fail(FEM_NO_MEMORY, "no memory for a collar");
     for (int i = 0; i < part->child_count; i++) FEM_TRY(take_collar(&w, part->children[i], depth));
     qsort(w.elements, (size_t)w.count, sizeof *w.elements, compare_ints);
     FEM_TRY(domain_submesh(&collar, &vertices, mesh, w.count, w.elements));
-    FEM_TRY(join(out, part, &collar, vertices));
+    whole = fem_alloc((size_t)collar.vertex_count, sizeof *whole);
+    if (!whole) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for a collar");
+        goto done;
+    }
+    FEM_TRY(join(out, part, &collar, vertices, whole));
+    *numbers = whole, whole = NULL;
 done:
     fem_mesh_destroy(&collar);
-    fem_free(vertices), fem_free(w.elements), fem_free(w.taken);
+    fem_free(whole), fem_free(vertices), fem_free(w.elements), fem_free(w.taken);
     return status;
 }

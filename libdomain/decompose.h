@@ -135,8 +135,9 @@ int domain_part_local(const domain_part *part, int vertex);
 // The domain with a collar of the elements below its interfaces to children, `depth` radii (of gyration) of each
 // interface deep and nearly massless: what braces the interfaces inside the whole body. Vertices and elements of the
 // domain come first, in their order. `start`, `around`: the elements around each vertex of the whole
-// (fem_mesh_vertex_elements). The cost is that of the collar.
-fem_status domain_part_surround(fem_mesh *around_part, const domain_part *part, const fem_mesh *mesh,
+// (fem_mesh_vertex_elements). *numbers (allocated): of the further vertices, in the whole. The cost is that of the
+// collar.
+fem_status domain_part_surround(fem_mesh *around_part, int **numbers, const domain_part *part, const fem_mesh *mesh,
                                 const domain_tree *tree, const int *start, const int *around, double depth);
 
 #endif

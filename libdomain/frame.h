@@ -58,6 +58,8 @@ typedef struct domain_interface {
     double *a;       // 3 rows of `stride`: mean displacement of each mode; the padding is zero
     double *F;       // columns of F^l: rows 3 k + i of `stride`, k = 0 .. 2, or 0 .. 1 when flat
     double *modes;   // the same mode by mode, 16 numbers each: a (3), F by columns (9), zeros
+    int     carried; // shapes of the interface that the child follows besides the frame, below; 0: none
+    double *B;       // of shape s: entry e of B_s in row 9 s + e of `stride`; then the same at rest, 9 per shape
 } domain_interface;
 
 // points: 3 per point, at least three and not on a line. weights: NULL = equal, else > 0. rows: the parent's basis at
@@ -83,6 +85,26 @@ fem_status domain_interface_wrenches(int count, const double *points, const doub
 // the three unit displacements times the height above it.
 fem_status domain_interface_strains(int count, const double *points, const double *weights, int r, const double *rows,
                                     double *F, double *fields);
+
+// ---- an interface that deforms (interface_carry.c) --------------------------------------------------------------
+
+// A child that follows the interface not only by its frame but also in `count` shapes of it has one more coordinate w_s
+// for each, which the parent moves. Patterns P_s (3 points x count, in the axes of the child) measure them: with
+// y_k = R^T (x_k - x) - rest^T (X_k - x), what point k moves by in the axes of the child,
+//     w_s = sum_k P_s,k . y_k = R : B_s(q) - its value at rest,   B_s(q) = sum_k (x_k - x) P_s,k^T, linear in q.
+// No rotation moves w, however large. With C = B R^T, g = 2 skew(C), turn = W dq and its bias (of the frame),
+//     dw_s = g . turn + R : dB_s,
+//     ddw_s = grad_s ddq + g . bias + turn . C turn - |turn|^2 tr C + 2 (2 skew(dB_s R^T)) . turn.
+fem_status domain_interface_set_carried(domain_interface *interface, int count, const double *points,
+                                        const double *rows, int carried, const double *patterns);
+// Of the frame: R, turn (its w), bias, W. w, dw and what of ddw does not come from ddq: `carried` numbers each; grad:
+// `carried` rows of `stride`, the padding is zero. All times `factor`.
+typedef struct domain_carried {
+    double *w, *dw, *bias, *grad;
+} domain_carried;
+void domain_interface_carry(const domain_interface *interface, const double R[9], const double turn[3],
+                            const double bias[3], const double *W, const double *q, const double *dq, double factor,
+                            const domain_carried *out);
 
 // ---- the frame in motion (frame.c) ------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@
 
 void domain_interface_destroy(domain_interface *interface) {
     fem_free(interface->a);
+    fem_free(interface->B);
     *interface = (domain_interface){0};
 }
 

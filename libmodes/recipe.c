@@ -41,6 +41,99 @@ fem_status modes_recipe_check(const modes_recipe *r) {
     return FEM_OK;
 }
 
+// Takes from x, of `count` columns, what the first k columns of Q (mass-orthonormal) have of it.
+static void project_out(const modes_problem *problem, int n, int k, const double *Q, int count, double *X, double *work,
+                        double *c) {
+    for (int pass = 0; pass < 2 && k > 0; pass++) {
+        fem_sparse_multiply(problem->M, count, X, work);
+        dense_gemm(true, false, k, count, n, 1, Q, work, 0, c);
+        dense_gemm(false, false, n, count, k, -1, Q, c, 1, X);
+    }
+}
+
+static double mass_norm(const modes_problem *problem, int n, const double *x, double *work) {
+    fem_sparse_multiply(problem->M, 1, x, work);
+    return sqrt(fmax(0, dense_dot(n, x, work)));
+}
+
+// Principal directions, in energy, of K^-1 K x of the given fields: into X, *kept of them.
+static fem_status given_directions(const modes_problem *problem, const modes_recipe *recipe, modes_inverse *inverse,
+                                   int n, double *X, int *kept) {
+    fem_status status = FEM_OK;
+    int        g = recipe->given_count;
+    size_t     size = (size_t)n * (size_t)g;
+    double    *B = fem_alloc(size, sizeof *B), *E = fem_alloc((size_t)g * (size_t)g, sizeof *E);
+    double    *values = fem_alloc((size_t)g, sizeof *values);
+    if (!B || !E || !values) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %d fields", g);
+        goto done;
+    }
+    fem_sparse_multiply(problem->K, g, recipe->given, B);
+    FEM_TRY(modes_inverse_solve(inverse, g, B, X));
+    fem_sparse_multiply(problem->K, g, X, B);
+    dense_gemm(true, false, g, g, n, 1, X, B, 0, E);
+    for (int i = 0; i < g; i++)
+        for (int j = 0; j < i; j++) E[i * g + j] = E[j * g + i] = 0.5 * (E[i * g + j] + E[j * g + i]);
+    FEM_TRY(dense_symmetric_eigen(g, E, values));
+    *kept = 0;
+    while (*kept < g && *kept < recipe->given_most && values[g - 1 - *kept] > recipe->given_share) ++*kept;
+    for (int k = 0; k < *kept; k++) dense_gemv_set(n, g, 1, X, E + (g - 1 - k) * g, B + (size_t)k * (size_t)n);
+    memcpy(X, B, (size_t)n * (size_t)*kept * sizeof *X);
+done:
+    fem_free(B), fem_free(E), fem_free(values);
+    return status;
+}
+
+// The given fields first, then of the modes those that add most, by their mass over squared frequency, up to as many
+// columns as there were; then a Ritz step.
+static fem_status put_given_first(const modes_problem *problem, const modes_recipe *recipe, modes_inverse *inverse,
+                                  modes_basis *basis) {
+    fem_status status = FEM_OK;
+    int        n = basis->n, r = basis->r, kept = 0, found = 0, g = recipe->given_count;
+    size_t     length = (size_t)n, most = (size_t)(g > r ? g : r);
+    double    *X = fem_alloc(length * (size_t)g, sizeof *X), *Q = fem_alloc(length * (size_t)r, sizeof *Q);
+    double    *work = fem_alloc(length * most, sizeof *work), *c = fem_alloc(most * most, sizeof *c);
+    if (!X || !Q || !work || !c) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %d modes", r);
+        goto done;
+    }
+    FEM_TRY(given_directions(problem, recipe, inverse, n, X, &kept));
+    for (int k = 0; k < kept && found < r; k++) {
+        double *x = X + length * (size_t)k, before = mass_norm(problem, n, x, work);
+        project_out(problem, n, found, Q, 1, x, work, c);
+        double after = mass_norm(problem, n, x, work);
+        if (!(after > 1e-8 * before)) continue;
+        memcpy(Q + length * (size_t)found, x, length * sizeof *x);
+        dense_scale(n, 1 / after, Q + length * (size_t)found++);
+    }
+    while (found < r) {
+        int    best = -1;
+        double score = 0, size = 0;
+        project_out(problem, n, found, Q, r, basis->U, work, c);
+        for (int l = 0; l < r; l++) {
+            double norm = mass_norm(problem, n, basis->U + length * (size_t)l, work);
+            if (norm > 1e-5 && norm / fmax(basis->omega2[l], 1e-300) > score)
+                score = norm / fmax(basis->omega2[l], 1e-300), best = l, size = norm;
+        }
+        if (best < 0) break;
+        memcpy(Q + length * (size_t)found, basis->U + length * (size_t)best, length * sizeof *Q);
+        dense_scale(n, 1 / size, Q + length * (size_t)found++);
+    }
+    if (found < r) { // cannot be: r columns are independent
+        status = fem_fail(FEM_NO_CONVERGENCE, "modes: %d of %d are independent", found, r);
+        goto done;
+    }
+    fem_sparse_multiply(problem->K, r, Q, work);
+    dense_gemm(true, false, r, r, n, 1, Q, work, 0, c);
+    for (int i = 0; i < r; i++)
+        for (int j = 0; j < i; j++) c[i * r + j] = c[j * r + i] = 0.5 * (c[i * r + j] + c[j * r + i]);
+    FEM_TRY(dense_symmetric_eigen(r, c, basis->omega2));
+    dense_gemm(false, false, n, r, r, 1, Q, c, 0, basis->U);
+done:
+    fem_free(X), fem_free(Q), fem_free(work), fem_free(c);
+    return status;
+}
+
 static fem_status linear_modes(const modes_problem *problem, const modes_recipe *recipe, modes_inverse *inverse,
                                const fem_progress *progress, modes_basis *basis, modes_recipe_report *report) {
     fem_status status = FEM_OK;
@@ -59,6 +152,7 @@ static fem_status linear_modes(const modes_problem *problem, const modes_recipe 
     fem_free(report->krylov.rayleigh);
     fem_free(report->krylov.residuals);
     report->krylov.rayleigh = report->krylov.residuals = NULL;
+    if (recipe->given_count > 0) FEM_TRY(put_given_first(problem, recipe, inverse, basis));
 done:
     return status;
 }

@@ -79,20 +79,21 @@ fem_status scene_class_write(const scene_stored *stored, fem_hash key, const cha
     const modes_basis         *basis = stored->basis;
     const cubature_polynomial *p = stored->polynomial;
     const int                  size[] = {basis->n, basis->r, p->group_count, p->set_count};
-    size_t                     r = (size_t)basis->r;
-    fem_store_item             items[5 + SCENE_CUBATURE_ITEMS] = {
+    size_t                     r = (size_t)basis->r, modes = (size_t)p->r;
+    fem_store_item             items[6 + SCENE_CUBATURE_ITEMS] = {
                     {"size", FEM_STORE_INT, 4, size},
                     {"omega2", FEM_STORE_DOUBLE, r, basis->omega2},
                     {"U", FEM_STORE_DOUBLE, (size_t)basis->n * r, basis->U},
                     {"sets", FEM_STORE_DOUBLE, (size_t)p->set_count * p->count, p->sets},
-                    {"mass", FEM_STORE_DOUBLE, (size_t)p->group_count * r * r, p->mass},
+                    {"mass", FEM_STORE_DOUBLE, (size_t)p->group_count * modes * modes, p->mass},
+                    {"modes", FEM_STORE_INT, 1, &p->r}, // of the polynomial; the basis may have more
     };
     int    rule_size[3];
     double numbers[6];
     int    more =
-        stored->rule && stored->rule->count > 0 ? scene_cubature_items(stored, rule_size, numbers, items + 5) : 0;
+        stored->rule && stored->rule->count > 0 ? scene_cubature_items(stored, rule_size, numbers, items + 6) : 0;
     remove_leftovers(path);
-    return fem_store_write(path, "class", CLASS_VERSION, key, 5 + more, items);
+    return fem_store_write(path, "class", CLASS_VERSION, key, 6 + more, items);
 }
 
 // The groups of a mesh: those of its materials that elements have, in their order.
@@ -114,15 +115,18 @@ static fem_status fill_class(const scene_stored *stored, const fem_mesh *mesh, b
     const int           *size = fem_store_find(store, "size", FEM_STORE_INT, 4);
     int                  n = 3 * mesh->vertex_count;
     bool                 sane = size && size[0] == n && size[1] >= 1 && size[1] <= n && size[2] >= 0 && size[3] >= 0;
-    size_t               r = sane ? (size_t)size[1] : 0, count = has_polynomial ? cubature_polynomial_count((int)r) : 0;
-    const double        *U = fem_store_find(store, "U", FEM_STORE_DOUBLE, (size_t)n * r);
-    const double        *omega2 = fem_store_find(store, "omega2", FEM_STORE_DOUBLE, r);
-    int                 *materials = fem_alloc((size_t)mesh->material_count, sizeof *materials);
+    const int           *modes = fem_store_find(store, "modes", FEM_STORE_INT, 1);
+    sane = sane && modes && modes[0] >= 0 && modes[0] <= size[1];
+    size_t        r = sane ? (size_t)size[1] : 0, inner = sane ? (size_t)modes[0] : 0;
+    size_t        count = has_polynomial ? cubature_polynomial_count((int)inner) : 0;
+    const double *U = fem_store_find(store, "U", FEM_STORE_DOUBLE, (size_t)n * r);
+    const double *omega2 = fem_store_find(store, "omega2", FEM_STORE_DOUBLE, r);
+    int          *materials = fem_alloc((size_t)mesh->material_count, sizeof *materials);
     if (!materials) return fem_fail(FEM_NO_MEMORY, "no memory for %d materials", mesh->material_count);
     int groups = has_polynomial ? find_groups(mesh, materials) : 0, sets = 0;
     for (int g = 0; g < groups; g++) sets += mesh->materials[materials[g]].kind == FEM_ORTHOTROPIC ? 9 : 2;
     const double *set = fem_store_find(store, "sets", FEM_STORE_DOUBLE, (size_t)sets * count);
-    const double *mass = fem_store_find(store, "mass", FEM_STORE_DOUBLE, (size_t)groups * r * r);
+    const double *mass = fem_store_find(store, "mass", FEM_STORE_DOUBLE, (size_t)groups * inner * inner);
     if (!sane || size[2] != groups || size[3] != sets || !U || !omega2 || !set || !mass) {
         status = fem_fail(FEM_BAD_INPUT, "%s: its arrays are not those of this part", path);
         goto done;
@@ -131,9 +135,9 @@ static fem_status fill_class(const scene_stored *stored, const fem_mesh *mesh, b
     memcpy(basis->U, U, (size_t)n * r * sizeof *U);
     memcpy(basis->omega2, omega2, r * sizeof *omega2);
     if (groups > 0) {
-        FEM_TRY(cubature_polynomial_allocate(polynomial, (int)r, groups, sets));
+        FEM_TRY(cubature_polynomial_allocate(polynomial, (int)inner, groups, sets));
         memcpy(polynomial->sets, set, (size_t)sets * count * sizeof *set);
-        memcpy(polynomial->mass, mass, (size_t)groups * r * r * sizeof *mass);
+        memcpy(polynomial->mass, mass, (size_t)groups * inner * inner * sizeof *mass);
         for (int g = 0, first = 0; g < groups; g++) {
             const fem_material *material = &mesh->materials[materials[g]];
             int                 own = material->kind == FEM_ORTHOTROPIC ? 9 : 2;

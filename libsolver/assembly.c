@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,9 +13,12 @@ solver_assembly_options solver_assembly_default_options(void) {
                                      .damping_stiffness = SOLVER_DAMPING_BY_RATIO,
                                      .damping_ratio = 0.01,
                                      .collar = 1,
+                                     .carried = 24,
+                                     .carried_tolerance = 0.05,
+                                     .whole_modes = 12,
                                      .spring_stiffness = 20,
                                      .spring_damping = 1,
-                                     .spring_points = 3};
+                                     .spring_points = 6};
 }
 
 solver_domain_options solver_assembly_domain_options(const solver_assembly_options *o) {
@@ -158,7 +162,8 @@ static int gather_places(const assembly_work *w, int domain, solver_place *place
                                          .mass = w->mass[child],
                                          .lever = vec3_distance(centre, w->a->origin[child]),
                                          .child = true,
-                                         .pull = w->pull[child]};
+                                         .pull = w->pull[child],
+                                         .carried = assembly_carried(w, child)};
         assembly_inertia(w, child, places[count - 1].inertia);
     }
     for (int k = 0; k < w->tie_count; k++)
@@ -175,7 +180,15 @@ static fem_status make_class(assembly_work *w, int domain, const fem_progress *p
     solver_class_options o = w->options->class;
     solver_place        *places = fem_alloc((size_t)(part->child_count + w->tie_count), sizeof *places);
     if (!places) return fem_fail(FEM_NO_MEMORY, "no memory for the places of a domain");
-    int place_count = gather_places(w, domain, places);
+    int               place_count = gather_places(w, domain, places);
+    solver_carrier    carrier = {0};
+    assembly_seeds_of of = {.w = w, .domain = domain};
+    solver_seeds      seeds;
+    if (w->seeds) seeds = assembly_seeds_for(&of), o.seeds = &seeds;
+    if (assembly_carried(w, domain)) {
+        FEM_TRY(assembly_carrier(w, domain, &carrier));
+        o.carrier = &carrier;
+    }
     o.modes = w->modes[domain];
     o.forces = w->domains[domain].forces;
     FEM_TRY(fem_mesh_copy(&mesh, &part->mesh));
@@ -187,8 +200,11 @@ static fem_status make_class(assembly_work *w, int domain, const fem_progress *p
                                 domain == 0 ? w->root_fixed_count : part->interface_count,
                                 domain == 0 ? w->root_fixed : part->interface, place_count, places, &o, w->store,
                                 progress));
+    if (o.carrier) FEM_TRY(assembly_attach(w, domain));
 done:
     fem_mesh_destroy(&mesh);
+    fem_free((void *)(uintptr_t)carrier.rows), fem_free((void *)(uintptr_t)carrier.frame),
+        fem_free((void *)(uintptr_t)carrier.stiffness);
     fem_free(places);
     if (status != FEM_OK && status != FEM_STOPPED) fem_fail_prefix(status, "%s: ", w->tree->name[domain]);
     return status;
@@ -230,29 +246,42 @@ static void class_task(void *context, int index, int worker) {
     run_class(t, domain, NULL);
 }
 
-// Large domains one after the other, each on all threads; then the others side by side, largest first. ARPACK keeps
-// state between its calls, so vibration modes are found for one domain at a time.
+// Level by level, since what a domain follows comes from its parent. Large domains of a level one after the other, each
+// on all threads; then its others side by side, largest first. ARPACK keeps state between its calls, so vibration modes
+// are found for one domain at a time.
 static fem_status make_classes(assembly_work *w, const fem_progress *progress) {
     fem_status  status = FEM_OK;
-    int         count = w->tree->count, large = 0;
+    int         count = w->tree->count, deepest = 0;
     class_tasks t = {.w = w, .progress = progress, .total = count};
-    int        *order = fem_alloc((size_t)count, sizeof *order);
+    int        *order = fem_alloc((size_t)count, sizeof *order), *level = fem_alloc((size_t)count, sizeof *level);
+    int        *start = fem_calloc((size_t)count + 2, sizeof *start);
     t.status = fem_calloc((size_t)count, sizeof *t.status);
     t.message = fem_calloc((size_t)count, sizeof *t.message);
-    if (!order || !t.status || !t.message) {
+    if (!order || !level || !start || !t.status || !t.message) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for %d domains", count);
         goto done;
     }
     assembly_order_by_size(w, order);
+    bool layered = w->options->carried > 0;
+    for (int i = 0; i < count; i++) { // a stable sort by levels
+        int at = layered ? w->tree->level[i] : 0;
+        deepest = at > deepest ? at : deepest;
+        start[at + 1]++;
+    }
+    for (int i = 0; i <= deepest; i++) start[i + 1] += start[i];
+    for (int i = 0; i < count; i++) level[start[layered ? w->tree->level[order[i]] : 0]++] = order[i];
     bool   together = w->options->class.recipe.method != MODES_LANCZOS;
     double share = (double)w->mesh->element_count / fem_threads();
-    while (large < count && (!together || w->parts[order[large]].mesh.element_count > share)) large++;
-    for (int k = 0; k < large && !atomic_load(&t.failed); k++) {
-        FEM_TRY(fem_progress_report(progress, "domains", (double)k / count));
-        run_class(&t, order[k], NULL);
+    for (int at = 0, first = 0; at <= deepest && !atomic_load(&t.failed); first = start[at++]) { // start: now the ends
+        int last = start[at], k = first;
+        for (; k < last && (!together || w->parts[level[k]].mesh.element_count > share); k++) {
+            if (atomic_load(&t.failed)) break;
+            FEM_TRY(fem_progress_report(progress, "domains", (double)atomic_load(&t.done) / count));
+            run_class(&t, level[k], NULL);
+        }
+        t.domains = level + k;
+        fem_parallel_for(last - k, class_task, &t);
     }
-    t.domains = order + large;
-    fem_parallel_for(count - large, class_task, &t);
     for (int i = 0; i < count; i++)
         if (t.status[i] != FEM_OK) { // the first domain that failed
             status = fem_fail(t.status[i], "%s", t.message[i]);
@@ -260,7 +289,7 @@ static fem_status make_classes(assembly_work *w, const fem_progress *progress) {
         }
     FEM_TRY(fem_progress_report(progress, "domains", 1));
 done:
-    fem_free(order), fem_free(t.status), fem_free(t.message);
+    fem_free(order), fem_free(level), fem_free(start), fem_free(t.status), fem_free(t.message);
     return status;
 }
 
@@ -320,7 +349,8 @@ static void fill_instances(assembly_work *w) {
                                                  .scale = 1,
                                                  .stiffness = w->domains[i].stiffness,
                                                  .root = a->held ? SOLVER_ROOT_FIXED : SOLVER_ROOT_FREE};
-        a->modes += a->classes[i]->basis.r;
+        a->modes += a->classes[i]->basis.r - a->classes[i]->carried;
+        a->carried += a->classes[i]->carried;
         a->cached += a->classes[i]->cached;
         a->seconds_modes += a->classes[i]->seconds_modes;
         a->seconds_forces += a->classes[i]->seconds_forces;
@@ -362,12 +392,13 @@ static fem_status allocate(assembly_work *w) {
     w->moment = fem_calloc(count, sizeof *w->moment);
     w->second = fem_calloc(count, sizeof *w->second);
     w->around = fem_calloc(count, sizeof *w->around);
+    w->around_vertices = fem_calloc(count, sizeof *w->around_vertices);
     w->pull = fem_calloc(count, sizeof *w->pull);
     solver_domain_options *domains = fem_calloc(count, sizeof *domains);
     w->domains = domains;
     if (!a->classes || !a->tree_classes || !a->instances || !a->origin || !a->by_ratio || !a->local || !a->first ||
         !a->shown || !a->owner || !a->vertex || !w->parts || !w->modes || !w->mass || !w->moment || !w->second ||
-        !w->around || !w->pull || !domains)
+        !w->around || !w->around_vertices || !w->pull || !domains)
         return fem_fail(FEM_NO_MEMORY, "no memory for %zu domains", count);
     a->count = a->class_count = (int)count;
     for (size_t i = 0; i < count; i++)
@@ -385,6 +416,12 @@ static fem_status check(const assembly_work *w) {
                         w->mesh->element_count);
     if (!(o->collar >= 0 && isfinite(o->collar)))
         return fem_fail(FEM_BAD_INPUT, "the collar is %g radii deep, expected >= 0", o->collar);
+    if (o->carried < 0 || o->carried > SOLVER_MOST_CARRIED)
+        return fem_fail(FEM_BAD_INPUT, "interfaces deform in %d shapes, expected 0 to %d", o->carried,
+                        SOLVER_MOST_CARRIED);
+    if (!(o->carried_tolerance >= 0 && isfinite(o->carried_tolerance)))
+        return fem_fail(FEM_BAD_INPUT, "the tolerance of interfaces is %g, expected >= 0", o->carried_tolerance);
+    if (o->whole_modes < 0) return fem_fail(FEM_BAD_INPUT, "%d modes of the whole body, expected >= 0", o->whole_modes);
     if (!(o->damping_ratio >= 0 && o->damping_ratio <= 1))
         return fem_fail(FEM_BAD_INPUT, "damping: the ratio of the lowest mode is %g, expected from 0 to 1",
                         o->damping_ratio);
@@ -416,6 +453,9 @@ static void work_destroy(assembly_work *w) {
     for (int i = 0; w->parts && i < w->tree->count; i++) domain_part_destroy(&w->parts[i]);
     for (int i = 0; w->around && i < w->tree->count; i++) fem_mesh_destroy(&w->around[i]);
     for (int i = 0; w->pull && i < w->tree->count; i++) fem_free(w->pull[i]);
+    for (int i = 0; w->around_vertices && i < w->tree->count; i++) fem_free(w->around_vertices[i]);
+    fem_free(w->around_vertices);
+    assembly_seeds_destroy(w->seeds);
     fem_free(w->second), fem_free(w->around), fem_free(w->pull);
     for (int k = 0; k < w->tie_count; k++)
         fem_free(w->ties[k].vertices), fem_free(w->ties[k].areas), fem_free(w->ties[k].group);
@@ -427,8 +467,9 @@ fem_status solver_assembly_create(solver_assembly **assembly, const fem_mesh *me
                                   int fixed_count, const int *fixed, const solver_assembly_options *options,
                                   const solver_class_store *store, const fem_progress *progress) {
     fem_status    status = FEM_OK;
-    assembly_work w = {.mesh = mesh, .tree = domains, .options = options, .store = store};
-    double        begun = fem_seconds();
+    assembly_work w = {
+        .mesh = mesh, .tree = domains, .options = options, .store = store, .fixed_count = fixed_count, .fixed = fixed};
+    double begun = fem_seconds();
     if (domains->count < 1) return fem_fail(FEM_BAD_INPUT, "the tree of domains is empty");
     w.a = fem_calloc(1, sizeof *w.a);
     if (!w.a) return fem_fail(FEM_NO_MEMORY, "no memory for a body of domains");
@@ -442,6 +483,7 @@ fem_status solver_assembly_create(solver_assembly **assembly, const fem_mesh *me
     FEM_TRY(choose_modes(&w));
     FEM_TRY(assembly_find_ties(&w));
     FEM_TRY(assembly_find_pulls(&w));
+    if (options->whole_modes > 0 && domains->count > 1) FEM_TRY(assembly_seeds_create(&w));
     FEM_TRY(make_classes(&w, progress));
     FEM_TRY(assembly_make_joints(&w));
     fill_instances(&w);

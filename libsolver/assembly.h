@@ -30,9 +30,17 @@ typedef struct solver_assembly_options {
     double damping_mass, damping_stiffness; // as of one domain
     // Ratio of the lowest mode of the whole tree that damping by ratio gives it (assembly_damping.c), 0.01.
     double damping_ratio;
-    // Interfaces are braced by a collar of what hangs there, so many radii deep, and follow how it pulls there
-    // (assembly_interfaces.c). 0: neither, as in P1.
+    // Interfaces are braced by a collar of what hangs there, so many radii deep, while the modes are made
+    // (assembly_interfaces.c). 0: not, as in P1.
     double collar;
+    // A domain follows how its parent deforms the interface in at most so many shapes, those that would strain it by
+    // more than a part of the parent's energy (solver_carrier). 0: interfaces are rigid, as in P1; the collar then
+    // braces them in motion too, and frames follow how children pull there.
+    int    carried;
+    double carried_tolerance;
+    // So many of the lowest modes of the whole mesh are found, and what each domain has of them comes first in its
+    // basis (assembly_seeds.c). 0: none.
+    int whole_modes;
     // Springs: `spring_stiffness` times what an element of the material there has (E A / h); damped critically with the
     // mass at their points, times `spring_damping`.
     double                       spring_stiffness, spring_damping;
@@ -73,10 +81,11 @@ typedef struct solver_assembly {
     int            *vertex; // per vertex of the mesh: its number in the owner's class
     int             joint_count;
     solver_joint   *joints;
-    double          mass, centre[3];                                      // of the whole, at rest
-    bool            held;                                                 // has the root fixed vertices?
-    int             modes;                                                // in all
-    int             cached;                                               // classes that came from the store
+    double          mass, centre[3]; // of the whole, at rest
+    bool            held;            // has the root fixed vertices?
+    int             modes;           // in all
+    int             carried;         // shapes of interfaces, in all, besides the modes
+    int             cached;          // classes that came from the store
     double          seconds, seconds_modes, seconds_forces, seconds_rest; // whole; the parts are sums over the threads
     // Copies: the vertices of all instances, one instance after the other. A vertex of the mesh is shown as the sum of
     // its copies with their weights (assembly_seams.c).

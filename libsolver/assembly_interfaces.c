@@ -1,6 +1,8 @@
 // Interfaces of an assembly: the collars that brace them, and how children pull on them.
 //
-// A child is held at its interface as if that were rigid, and moves with its frame. In the whole body the interface
+// A child follows how its parent deforms the interface, in a few shapes (class_carried.c); the collar then serves only
+// to make the parent's modes. One that does not follow, being rigid or because it is asked for, is held at its
+// interface as if that were rigid, and moves with its frame. In the whole body the interface
 // deforms, and the child with it. Let the child, held there, carry loads whose resultants are the six unit wrenches:
 // the forces on the interface are G. A deformation w of the interface moves the loads by their work: by reciprocity
 // G^T w. So with a frame that moves by G^T u, and a parent that is braced by the child's stiffness against deformations
@@ -24,8 +26,8 @@ static void collar_task(void *context, int domain, int worker) {
     assembly_work   *w = t->w;
     (void)worker;
     if (w->parts[domain].child_count == 0) return;
-    t->status[domain] = domain_part_surround(&w->around[domain], &w->parts[domain], w->mesh, w->tree, t->start,
-                                             t->around, w->options->collar);
+    t->status[domain] = domain_part_surround(&w->around[domain], &w->around_vertices[domain], &w->parts[domain],
+                                             w->mesh, w->tree, t->start, t->around, w->options->collar);
 }
 
 // ---- pulls ---------------------------------------------------------------------------------------------------------
@@ -205,7 +207,8 @@ static void pull_task(void *context, int index, int worker) {
     interface_tasks *t = context;
     int              domain = index + 1;
     (void)worker;
-    if (t->w->modes[t->w->tree->parent[domain]] > 0) t->status[domain] = find_pull(t->w, domain);
+    if (t->w->modes[t->w->tree->parent[domain]] > 0 && !assembly_carried(t->w, domain))
+        t->status[domain] = find_pull(t->w, domain);
 }
 
 fem_status assembly_find_pulls(assembly_work *w) {
@@ -222,5 +225,83 @@ fem_status assembly_find_pulls(assembly_work *w) {
         if (t.status[i] != FEM_OK) status = fem_fail(t.status[i], "%s: no memory for its interfaces", w->tree->name[i]);
 done:
     fem_free(t.status), fem_free(t.start), fem_free(t.around);
+    return status;
+}
+
+// ---- interfaces that children follow -----------------------------------------------------------------------------
+
+bool assembly_carried(const assembly_work *w, int domain) {
+    return w->options->carried > 0 && w->tree->parent[domain] >= 0 && w->modes[domain] > 0 &&
+           w->modes[w->tree->parent[domain]] > 0;
+}
+
+// Points of the interface and what the parent's coordinates do to them: 3 points, and 3 points x r.
+static fem_status interface_rows(const assembly_work *w, int domain, double **points, double **rows) {
+    int                 parent = w->tree->parent[domain], place = domain - w->parts[parent].children[0];
+    const solver_class *c = w->a->classes[parent];
+    const domain_part  *part = &w->parts[parent];
+    int                 from = part->child_points.start[place];
+    const int          *vertices = part->child_points.vertices + from;
+    size_t count = (size_t)(part->child_points.start[place + 1] - from), r = (size_t)c->basis.r, n = (size_t)c->basis.n;
+    *points = fem_alloc(3 * count, sizeof **points), *rows = fem_alloc(3 * count * r, sizeof **rows);
+    if (!*points || !*rows) return fem_fail(FEM_NO_MEMORY, "no memory for an interface of %zu points", count);
+    for (size_t k = 0; k < count; k++) {
+        size_t v = 3 * (size_t)vertices[k];
+        memcpy(*points + 3 * k, c->mesh.vertices + v, 3 * sizeof **points);
+        for (size_t l = 0; l < r; l++) memcpy(*rows + 3 * (count * l + k), c->basis.U + n * l + v, 3 * sizeof **rows);
+    }
+    return FEM_OK;
+}
+
+fem_status assembly_carrier(const assembly_work *w, int domain, solver_carrier *carrier) {
+    fem_status              status = FEM_OK;
+    int                     parent = w->tree->parent[domain];
+    const solver_class     *c = w->a->classes[parent];
+    const domain_interface *f = &c->interfaces[domain - w->parts[parent].children[0]];
+    size_t                  stride = (size_t)f->stride, r = (size_t)c->basis.r;
+    size_t                  count = (size_t)w->parts[domain].interface_count;
+    double                 *points = NULL, *rows = NULL, *zero = fem_calloc(r, sizeof *zero);
+    double                 *W = fem_calloc(3 * stride, sizeof *W), *K = fem_alloc(r * r, sizeof *K);
+    double *work = fem_alloc(c->forces.work, sizeof *work), *rigid = fem_alloc(18 * count, sizeof *rigid);
+    if (!zero || !W || !K || !work || !rigid) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for an interface of %zu points", count);
+        goto done;
+    }
+    FEM_TRY(interface_rows(w, domain, &points, &rows));
+    domain_frame frame;
+    domain_frame_pose(f, zero, NULL, &frame);
+    domain_frame_gradient(f, &frame, W);
+    for (size_t l = 0; l < r; l++) // less the motion of the frame
+        for (size_t k = 0; k < count; k++) {
+            double turn[3] = {W[l], W[stride + l], W[2 * stride + l]}, d[3], t[3], *u = rows + 3 * (count * l + k);
+            vec3_sub(d, points + 3 * k, f->x);
+            vec3_cross(t, turn, d);
+            for (size_t i = 0; i < 3; i++) u[i] -= f->a[stride * i + l] + t[i];
+        }
+    FEM_TRY(domain_interface_wrenches((int)count, points, w->parts[domain].interface_weights, NULL, rigid));
+    c->forces.evaluate(c->forces.model, zero, NULL, NULL, K, work);
+    *carrier = (solver_carrier){.count = (int)r,
+                                .rows = rows,
+                                .frame = rigid,
+                                .stiffness = K,
+                                .tolerance = w->options->carried_tolerance,
+                                .most = w->options->carried};
+    rows = K = rigid = NULL;
+done:
+    fem_free(rigid), fem_free(points), fem_free(rows), fem_free(zero), fem_free(W), fem_free(K), fem_free(work);
+    return status;
+}
+
+fem_status assembly_attach(assembly_work *w, int domain) {
+    fem_status    status = FEM_OK;
+    int           parent = w->tree->parent[domain];
+    solver_class *c = w->a->classes[domain], *above = w->a->classes[parent];
+    double       *points = NULL, *rows = NULL;
+    if (c->carried == 0) return FEM_OK;
+    FEM_TRY(interface_rows(w, domain, &points, &rows));
+    FEM_TRY(domain_interface_set_carried(&above->interfaces[domain - w->parts[parent].children[0]],
+                                         w->parts[domain].interface_count, points, rows, c->carried, c->patterns));
+done:
+    fem_free(points), fem_free(rows);
     return status;
 }

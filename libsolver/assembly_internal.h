@@ -20,17 +20,21 @@ typedef struct assembly_work {
     const solver_assembly_options *options;
     const solver_class_store      *store;
     solver_assembly               *a;
-    domain_part                   *parts;        // per domain
-    solver_domain_options         *domains;      // per domain
-    int                           *modes;        // per domain
-    double                        *mass;         // per domain: of its subtree, kg
-    double (*moment)[3];                         // likewise: mass x centre
-    double (*second)[9];                         // likewise: sum of mass x x^T
-    fem_mesh     *around;                        // per domain: with its collar; empty: none
-    double      **pull;                          // per domain: how it pulls on its parent; NULL: not known
-    int           root_fixed_count, *root_fixed; // local vertices of the root
-    int           tie_count;                     // two per closure, then one per foot
-    assembly_tie *ties;
+    domain_part                   *parts;                 // per domain
+    solver_domain_options         *domains;               // per domain
+    int                           *modes;                 // per domain
+    double                        *mass;                  // per domain: of its subtree, kg
+    double (*moment)[3];                                  // likewise: mass x centre
+    double (*second)[9];                                  // likewise: sum of mass x x^T
+    fem_mesh              *around;                        // per domain: with its collar; empty: none
+    int                  **around_vertices;               // numbers of the collar's further vertices in the mesh
+    int                    fixed_count;                   // of the mesh
+    const int             *fixed;                         //
+    struct assembly_seeds *seeds;                         // NULL: none
+    double               **pull;                          // per domain: how it pulls on its parent; NULL: not known
+    int                    root_fixed_count, *root_fixed; // local vertices of the root
+    int                    tie_count;                     // two per closure, then one per foot
+    assembly_tie          *ties;
 } assembly_work;
 
 // Domains by their number of elements, largest first.
@@ -43,6 +47,23 @@ void assembly_inertia(const assembly_work *w, int domain, double J[36]);
 fem_status assembly_find_ties(assembly_work *w);
 fem_status assembly_make_joints(assembly_work *w);
 
+// Does a domain follow how its parent deforms the interface?
+bool assembly_carried(const assembly_work *w, int domain);
+// What its parent, whose class is there, does to the interface of a domain. rows, frame and stiffness are
+// allocated.
+fem_status assembly_carrier(const assembly_work *w, int domain, solver_carrier *carrier);
+// After the class of the domain is made: the interface of its parent carries it.
+fem_status assembly_attach(assembly_work *w, int domain);
+
+// Modes of the whole mesh, found when a domain first asks for them.
+typedef struct assembly_seeds assembly_seeds;
+fem_status                    assembly_seeds_create(assembly_work *w);
+void                          assembly_seeds_destroy(assembly_seeds *seeds);
+typedef struct assembly_seeds_of {
+    assembly_work *w;
+    int            domain;
+} assembly_seeds_of;
+solver_seeds assembly_seeds_for(assembly_seeds_of *of);
 // Damping by ratio, for a tree that is complete.
 fem_status assembly_damp(const solver_assembly *a, solver_tree *tree);
 

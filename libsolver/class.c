@@ -30,8 +30,8 @@ int solver_class_most_modes(int vertex_count, int fixed_count) {
 static fem_hash add_int(fem_hash hash, int value) { return fem_hash_add(hash, &value, sizeof value); }
 static fem_hash add_double(fem_hash hash, double value) { return fem_hash_add(hash, &value, sizeof value); }
 
-static fem_hash class_key(const solver_class *c, const fem_mesh *around, int place_count, const solver_place *places,
-                          const solver_class_options *o) {
+static fem_hash class_key(const solver_class *c, const fem_mesh *around, int fixed_count, int place_count,
+                          const solver_place *places, const solver_class_options *o) {
     const modes_recipe *recipe = &o->recipe;
     const int           numbers[] = {o->modes,
                                      (int)o->forces,
@@ -60,7 +60,16 @@ static fem_hash class_key(const solver_class *c, const fem_mesh *around, int pla
         hash = add_double(hash, place->mass);
         hash = add_double(hash, place->lever);
         hash = fem_hash_add(hash, place->inertia, sizeof place->inertia);
+        hash = add_int(hash, place->carried);
     }
+    if (o->carrier) {
+        size_t count = (size_t)o->carrier->count;
+        hash = fem_hash_add(hash, o->carrier->rows, 3 * (size_t)fixed_count * count * sizeof(double));
+        hash = fem_hash_add(hash, o->carrier->frame, 18 * (size_t)fixed_count * sizeof(double));
+        hash = fem_hash_add(hash, o->carrier->stiffness, count * count * sizeof(double));
+        hash = add_double(add_int(hash, o->carrier->most), o->carrier->tolerance);
+    }
+    if (o->seeds) hash = add_int(fem_hash_add(hash, &o->seeds->key, sizeof o->seeds->key), o->seeds->count);
     return add_int(hash, place_count);
 }
 
@@ -150,14 +159,14 @@ done:
 }
 
 static fem_status build_basis(solver_class *c, const modes_problem *problem, const fem_body *body, modes_recipe *recipe,
-                              const fem_progress *progress) {
+                              modes_inverse *inverse, const fem_progress *progress) {
     modes_recipe_report report = {0};
-    fem_status          status = modes_build(problem, body, recipe, NULL, progress, &c->basis, &report);
+    fem_status          status = modes_build(problem, body, recipe, inverse, progress, &c->basis, &report);
     if (status == FEM_BAD_INPUT && recipe->method == MODES_KRYLOV && recipe->krylov.seeds == 0) {
         // a small or very symmetric piece, whose own seeds lead nowhere: random fields reach everything
         bool held = c->fixed != NULL;
         recipe->krylov.seeds = MODES_SEED_RANDOM | (held ? MODES_SEED_RIGID : MODES_SEED_QUADRATIC);
-        status = modes_build(problem, body, recipe, NULL, progress, &c->basis, &report);
+        status = modes_build(problem, body, recipe, inverse, progress, &c->basis, &report);
     }
     if (status == FEM_OK && c->fixed && report.rigid > 0)
         status = fem_fail(FEM_BAD_INPUT,
@@ -166,8 +175,9 @@ static fem_status build_basis(solver_class *c, const modes_problem *problem, con
     return status;
 }
 
-static fem_status make_basis(solver_class *c, const modes_problem *problem, const fem_body *body, int place_count,
-                             const solver_place *places, const solver_class_options *o, const fem_progress *progress) {
+static fem_status make_basis(solver_class *c, const modes_problem *problem, const fem_body *body,
+                             modes_inverse *inverse, const double *fields, int place_count, const solver_place *places,
+                             const solver_class_options *o, const fem_progress *progress) {
     fem_status       status = FEM_OK;
     modes_recipe     recipe = o->recipe;
     modes_interface *wrenches = fem_alloc((size_t)place_count, sizeof *wrenches);
@@ -184,7 +194,13 @@ static fem_status make_basis(solver_class *c, const modes_problem *problem, cons
     recipe.krylov.interfaces = wrenches;
     recipe.krylov.interface_seeds = count > 0 && linear > 1 ? linear - (linear < 12 ? linear / 2 : 6) : 0;
     recipe.krylov.norm = MODES_NORM_ENERGY; // what hangs on a domain moves with its interfaces, small as these may be
-    FEM_TRY(build_basis(c, problem, body, &recipe, progress));
+    if (fields) {
+        recipe.given = fields;
+        recipe.given_count = o->seeds->count;
+        recipe.given_most = (3 * linear + 3) / 4;
+        recipe.given_share = SEED_SHARE;
+    }
+    FEM_TRY(build_basis(c, problem, body, &recipe, inverse, progress));
 done:
     fem_free(wrenches), fem_free(spread);
     return status;
@@ -206,24 +222,42 @@ static fem_status narrow(solver_class *c) {
 
 // mesh, body, K: of the piece, or of the piece with its collar
 static fem_status make_stored(solver_class *c, const fem_mesh *mesh, const fem_body *body, const fem_sparse *K,
-                              int place_count, const solver_place *places, const solver_class_options *o,
-                              const fem_progress *progress) {
-    fem_status    status = FEM_OK;
-    fem_sparse    M = {0};
-    modes_problem problem = {.mesh = mesh, .K = K, .M = &M, .fixed = c->fixed};
-    double        begun = fem_seconds();
+                              int fixed_count, const int *fixed, int place_count, const solver_place *places,
+                              const solver_class_options *o, const fem_progress *progress) {
+    fem_status     status = FEM_OK;
+    fem_sparse     M = {0};
+    modes_inverse *inverse = NULL;
+    double        *fields = NULL;
+    modes_problem  problem = {.mesh = mesh, .K = K, .M = &M, .fixed = c->fixed};
+    double         begun = fem_seconds();
     FEM_TRY(fem_body_matrix(body, &M));
     fem_body_mass(body, o->mass, &M);
-    FEM_TRY(make_basis(c, &problem, body, place_count, places, o, progress));
+    if (o->seeds && o->seeds->count > 0 && o->recipe.method == MODES_KRYLOV)
+        FEM_TRY(o->seeds->find(o->seeds->context, &fields));
+    if (o->carrier) { // one factor for both; what is wrong with a body, modes_build tells better
+        modes_inverse_options options = o->recipe.inverse;
+        if (o->recipe.method == MODES_LANCZOS) options.method = MODES_INVERSE_FACTOR;
+        status = modes_inverse_create_with(&inverse, &problem, &options);
+        if (status == FEM_NO_MEMORY) goto done;
+        status = FEM_OK;
+    }
+    int own = 0; // columns of the polynomial
+    FEM_TRY(make_basis(c, &problem, body, inverse, fields, place_count, places, o, progress));
+    own = c->basis.r;
+    if (o->carrier && inverse)
+        FEM_TRY(class_add_carried(c, &problem, inverse, fixed_count, fixed, o->carrier, fields ? o->seeds->count : 0,
+                                  fields));
     if (mesh != &c->mesh) FEM_TRY(narrow(c));
     c->seconds_modes = fem_seconds() - begun;
     begun = fem_seconds();
     if (o->forces == SOLVER_FORCES_POLYNOMIAL) {
         cubature_polynomial_options options = cubature_polynomial_default_options();
-        FEM_TRY(cubature_polynomial_create(&c->polynomial, c->body, c->basis.r, c->basis.U, &options, progress));
+        FEM_TRY(cubature_polynomial_create(&c->polynomial, c->body, own, c->basis.U, &options, progress));
     }
     c->seconds_forces = fem_seconds() - begun;
 done:
+    modes_inverse_destroy(inverse);
+    fem_free(fields);
     fem_sparse_destroy(&M);
     return status;
 }
@@ -243,8 +277,8 @@ static fem_status project_stiffness(solver_class *c, const fem_sparse *K) {
     dense_gemm(true, false, r, r, n, 1, c->basis.U, product, 0, c->K0);
     for (int i = 0; i < r; i++)
         for (int j = 0; j < i; j++) c->K0[i * r + j] = c->K0[j * r + i] = (c->K0[i * r + j] + c->K0[j * r + i]) / 2;
-    for (int i = 0; i < r && c->bracing.r > 0; i++)
-        for (int j = 0; j < r; j++) {
+    for (int i = 0; i < c->bracing.r; i++)
+        for (int j = 0; j < c->bracing.r; j++) {
             int low = i < j ? i : j, high = i < j ? j : i;
             c->K0[i * r + j] +=
                 (i == j ? 2 : 1) * c->bracing.coefficients[cubature_polynomial_index(-1, -1, low, high)];
@@ -257,13 +291,13 @@ static fem_status project_stiffness(solver_class *c, const fem_sparse *K) {
 static void evaluate_braced(const void *model, const double *q, double *energy, double *f, double *K, double *work) {
     const solver_class *c = model;
     cubature_forces     full = cubature_full_forces(c->full), collar = cubature_polynomial_forces(&c->bracing);
-    int                 r = full.r;
+    int                 r = collar.r;
     double             *more = work + full.work, *sum = more + collar.work, more_energy = 0;
     full.evaluate(full.model, q, energy, f, K, work);
     collar.evaluate(collar.model, q, energy ? &more_energy : NULL, f ? sum : NULL, K ? sum + r : NULL, more);
     if (energy) *energy += more_energy;
     if (f) dense_axpy(r, 1, sum, f);
-    if (K) dense_axpy(r * r, 1, sum + r, K);
+    for (int l = 0; K && l < r; l++) dense_axpy(r, 1, sum + r + l * r, K + (size_t)l * (size_t)full.r);
 }
 
 static fem_status make_forces(solver_class *c, const fem_sparse *K, bool batch) {
@@ -273,7 +307,10 @@ static fem_status make_forces(solver_class *c, const fem_sparse *K, bool batch) 
         for (size_t i = 0; c->bracing.r > 0 && i < c->polynomial.count; i++)
             c->polynomial.coefficients[i] += c->bracing.coefficients[i];
         c->forces = cubature_polynomial_forces(&c->polynomial);
-        if (batch) FEM_TRY(cubature_batch_create(&c->batch, &c->polynomial));
+        if (c->carried > 0)
+            FEM_TRY(class_couple(c, K));
+        else if (batch)
+            FEM_TRY(cubature_batch_create(&c->batch, &c->polynomial));
         break;
     case SOLVER_FORCES_FULL:
         FEM_TRY(cubature_full_create(&c->full, c->body, c->basis.r, c->basis.U));
@@ -317,12 +354,15 @@ static fem_status make_interface(const solver_class *c, const solver_place *plac
     return status;
 }
 
-static fem_status finish(solver_class *c, const fem_sparse *K, const fem_sparse *Kw, int place_count,
-                         const solver_place *places, const solver_class_options *o) {
+static fem_status finish(solver_class *c, const fem_sparse *K, const fem_sparse *Kw, int fixed_count, const int *fixed,
+                         int place_count, const solver_place *places, const solver_class_options *o) {
     fem_status status = FEM_OK;
     double     begun = fem_seconds();
-    if (Kw && c->basis.r > 0) {
-        FEM_TRY(cubature_polynomial_allocate(&c->bracing, c->basis.r, 1, 1));
+    bool       braced = false;
+    for (int i = 0; i < place_count; i++) braced = braced || (places[i].child && !places[i].carried);
+    if (c->basis.r > 0 && o->carrier) FEM_TRY(class_find_patterns(c, K, fixed_count, fixed));
+    if (Kw && c->basis.r > 0 && braced) {
+        FEM_TRY(cubature_polynomial_allocate(&c->bracing, c->basis.r - c->carried, 1, 1));
         FEM_TRY(class_bracing(c, place_count, places, K, Kw, c->bracing.coefficients));
     }
     if (c->basis.r > 0) FEM_TRY(make_forces(c, K, o->batch));
@@ -373,8 +413,9 @@ static fem_status rest_stiffness(const fem_body *body, int vertex_count, fem_spa
     return status;
 }
 
-static fem_status fill(solver_class *c, const fem_mesh *around, int place_count, const solver_place *places,
-                       const solver_class_options *o, const solver_class_store *store, const fem_progress *progress) {
+static fem_status fill(solver_class *c, const fem_mesh *around, int fixed_count, const int *fixed, int place_count,
+                       const solver_place *places, const solver_class_options *o, const solver_class_store *store,
+                       const fem_progress *progress) {
     fem_status       status = FEM_OK;
     fem_sparse       K = {0}, Kw = {0};
     fem_body        *wide = NULL;
@@ -382,7 +423,7 @@ static fem_status fill(solver_class *c, const fem_mesh *around, int place_count,
     body.quadrature = o->quadrature;
     FEM_TRY(fem_body_create(&c->body, &c->mesh, &body));
     if (o->modes > 0) {
-        fem_hash key = store ? class_key(c, around, place_count, places, o) : (fem_hash){0};
+        fem_hash key = store ? class_key(c, around, fixed_count, place_count, places, o) : (fem_hash){0};
         FEM_TRY(rest_stiffness(c->body, c->mesh.vertex_count, &K));
         if (around) {
             FEM_TRY(fem_body_create(&wide, around, &body));
@@ -390,12 +431,12 @@ static fem_status fill(solver_class *c, const fem_mesh *around, int place_count,
         }
         c->cached = store && store->load(store->context, key, c);
         if (!c->cached) {
-            FEM_TRY(make_stored(c, around ? around : &c->mesh, around ? wide : c->body, around ? &Kw : &K, place_count,
-                                places, o, progress));
+            FEM_TRY(make_stored(c, around ? around : &c->mesh, around ? wide : c->body, around ? &Kw : &K, fixed_count,
+                                fixed, place_count, places, o, progress));
             if (store) store->save(store->context, key, c);
         }
     }
-    FEM_TRY(finish(c, &K, around ? &Kw : NULL, place_count, places, o));
+    FEM_TRY(finish(c, &K, around ? &Kw : NULL, fixed_count, fixed, place_count, places, o));
 done:
     fem_body_destroy(wide);
     fem_sparse_destroy(&K);
@@ -424,7 +465,7 @@ fem_status solver_class_create(solver_class **class, const char *name, fem_mesh 
         goto done;
     }
     for (int i = 0; i < fixed_count; i++) memset(c->fixed + 3 * (size_t)fixed[i], 1, 3);
-    FEM_TRY(fill(c, around, place_count, places, options, store, progress));
+    FEM_TRY(fill(c, around, fixed_count, fixed, place_count, places, options, store, progress));
     *class = c;
     c = NULL;
 done:
@@ -446,6 +487,8 @@ void solver_class_destroy(solver_class *c) {
     fem_body_destroy(c->body);
     fem_mesh_destroy(&c->mesh);
     fem_free(c->K0);
+    fem_free(c->patterns);
+    fem_free(c->coupling);
     fem_free(c->fixed);
     fem_free(c->name);
     fem_free(c);
@@ -457,5 +500,6 @@ solver_tree_class solver_class_in_tree(const solver_class *c) {
                                .forces = c->forces,
                                .batch = c->batch,
                                .interface_count = c->interface_count,
-                               .interfaces = c->interfaces};
+                               .interfaces = c->interfaces,
+                               .carried = c->carried};
 }

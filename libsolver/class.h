@@ -27,7 +27,31 @@ typedef struct solver_place {
     const double *rest;        // rotation of the child's frame, NULL: none
     double        inertia[36]; // 6 x 6 about the middle of the place, of what hangs there; all 0: by mass and lever
     const double *pull;        // how the child pulls (domain_interface_set_pull), 3 points x 6; NULL: not known
+    bool          carried;     // the child follows how the place deforms (solver_carrier), so that no collar braces it
 } solver_place;
+
+// How the parent of a class deforms the interface between them, at the vertices that are held. The class gets more
+// shapes, at most `most`, each with the static response of the class to it: first what the seeds do there, then, of
+// what the coordinates of the parent do, that which would strain the class by more than `tolerance` of the parent's
+// energy.
+typedef struct solver_carrier {
+    int           count;     // coordinates of the parent
+    const double *rows;      // 3 held vertices x count, in the axes of the class, without the motion of the frame
+    const double *frame;     // 3 held vertices x 6: rows of the frame, whose origin is that of the class
+    const double *stiffness; // count x count, of the parent at rest
+    double        tolerance;
+    int           most; // up to SOLVER_MOST_CARRIED
+} solver_carrier;
+
+// Fields of the whole body, such as its modes, whose part in a piece comes first in its basis (modes_recipe.given).
+// They are asked for only when the class is not in the store.
+typedef struct solver_seeds {
+    int      count;
+    fem_hash key; // of all that determines them
+    // fields: 3 vertices x count, of the piece with its collar, allocated
+    fem_status (*find)(void *context, double **fields);
+    void *context;
+} solver_seeds;
 
 typedef struct solver_class_options {
     int                modes;  // 0: rigid
@@ -37,8 +61,10 @@ typedef struct solver_class_options {
     bool               batch;      // also prepare for many instances at once (polynomial forces)
     // How the basis is made. `count` is not read. `linear` 0: chosen, six and six for each place and at least half of
     // all modes, at most two thirds. Without nonlinear forces there are no derivatives.
-    modes_recipe recipe;
-    bool         wrenches; // Krylov modes also start from unit wrenches on the places
+    modes_recipe          recipe;
+    bool                  wrenches; // Krylov modes also start from unit wrenches on the places
+    const solver_carrier *carrier;  // NULL: the interface to the parent is rigid
+    const solver_seeds   *seeds;    // NULL: none
 } solver_class_options;
 // 20 modes, polynomial, Krylov modes and their first derivatives, all linear modes kept, wrenches
 solver_class_options solver_class_default_options(void);
@@ -50,6 +76,9 @@ typedef struct solver_class {
     fem_body           *body;
     cubature_polynomial bracing;    // the energy of the collar, part of the forces; r = 0: none
     modes_basis         basis;      // r = 0: rigid, U is NULL
+    int                 carried;    // of its r columns, the last ones: shapes of the interface to the parent
+    double             *coupling;   // polynomial forces: r x carried, K of all columns with the carried ones
+    double             *patterns;   // that measure them (domain_interface_set_carried), 3 held vertices x carried
     solver_forces_kind  kind;       //
     cubature_polynomial polynomial; // SOLVER_FORCES_POLYNOMIAL
     cubature_batch     *batch;      // or NULL

@@ -129,10 +129,10 @@ static void expand(const bracing_work *w, double *c) {
 fem_status class_bracing(const solver_class *c, int place_count, const solver_place *places, const fem_sparse *K,
                          const fem_sparse *Kw, double *coefficients) {
     fem_status   status = FEM_OK;
-    bracing_work w = {.n = 3 * (size_t)Kw->n, .r = (size_t)c->basis.r};
+    bracing_work w = {.n = 3 * (size_t)Kw->n, .r = (size_t)(c->basis.r - c->carried)};
     fem_sparse   collar = {0};
     int          strain = 0;
-    for (int i = 0; i < place_count; i++) w.strains += places[i].child ? STRAINS : 0;
+    for (int i = 0; i < place_count; i++) w.strains += places[i].child && !places[i].carried ? STRAINS : 0;
     size_t columns = w.r + (size_t)w.strains;
     w.Y = fem_calloc(w.n * columns, sizeof *w.Y);
     w.A = fem_calloc((size_t)w.strains * w.r * w.r, sizeof *w.A);
@@ -143,7 +143,7 @@ fem_status class_bracing(const solver_class *c, int place_count, const solver_pl
     }
     FEM_TRY(collar_stiffness(K, Kw, &collar));
     for (int i = 0; i < place_count; i++) {
-        if (!places[i].child) continue;
+        if (!places[i].child || places[i].carried) continue; // held, so that it adds nothing
         FEM_TRY(add_interface(c, &places[i], strain, &w));
         strain += STRAINS;
     }

@@ -9,4 +9,16 @@
 fem_status class_bracing(const solver_class *c, int place_count, const solver_place *places, const fem_sparse *K,
                          const fem_sparse *Kw, double *coefficients);
 
+// Of the energy of a mode of the whole body: directions of it that hold less in a piece are not worth a coordinate.
+#define SEED_SHARE 1e-4
+
+// Adds the shapes of the interface to the parent to the basis of the piece (with its collar), with their static
+// responses. fields: those of the seeds, on the piece with its collar; NULL: none.
+fem_status class_add_carried(solver_class *c, const modes_problem *problem, modes_inverse *inverse, int fixed_count,
+                             const int *fixed, const solver_carrier *carrier, int field_count, const double *fields);
+// Puts what is carried into polynomial forces: linear, but coupled with all modes. K: of the piece.
+fem_status class_couple(solver_class *c, const fem_sparse *K);
+// How many there are in the basis (only they move held vertices), and the patterns that measure them. K: of the piece.
+fem_status class_find_patterns(solver_class *c, const fem_sparse *K, int fixed_count, const int *fixed);
+
 #endif

@@ -396,6 +396,7 @@ static void sum_children(const solver_tree *tree, const tree_domain *domain, dou
     const domain_interface *interfaces = tree->classes[domain->class_index].interfaces;
     int                     r = domain->r, width = (r + LANES - 1) / LANES;
     real *M = vectors(sum), *rq = M + (size_t)r * (size_t)width, *bq = rq + 6 * width, *IJ = bq + width;
+    real *V = IJ + 6 * width;
     memset(sum, 0, (size_t)(r + 7) * (size_t)width * sizeof *M);
     for (int k = 0; k < 27; k++) shifted[k] = 0;
     for (int k = 0; k < domain->child_count; k++) {
@@ -404,6 +405,9 @@ static void sum_children(const solver_tree *tree, const tree_domain *domain, dou
         tree_lanes             *lanes = tree->blocks[child->block].lanes;
         const real             *a = (const real *)interface->a, *W = (const real *)child->W;
         double                  I[36], h[6], x[3];
+        int                     carried = child->carried;
+        tree_carried_inertia    w;
+        if (carried > 0) tree_carried_up(tree, child, &w);
         for (int i = 0; i < 6; i++)
             for (int j = 0; j < 6; j++) I[6 * i + j] = lanes->I[SYM6(i, j)][child->lane];
         lane_get(6, lanes->h, child->lane, h);
@@ -416,8 +420,17 @@ static void sum_children(const solver_tree *tree, const tree_domain *domain, dou
             UNROLL for (int i = 0; i < 6; i++) {
                 y[i] = I[6 * i] * J[0] + I[6 * i + 1] * J[1] + I[6 * i + 2] * J[2] + I[6 * i + 3] * J[3] +
                        I[6 * i + 4] * J[4] + I[6 * i + 5] * J[5];
-                IJ[i * width + v] = y[i];
             }
+            for (int c = 0; c < carried; c++) { // Irw P, and V = Iwr J + Iww P
+                const double *column = w.Irw + 6 * c, *row = w.Iww + c * carried;
+                const real   *P = (const real *)child->P;
+                real          p = P[c * width + v], sum_of = real_set(0);
+                UNROLL for (int i = 0; i < 6; i++) y[i] += column[i] * p, sum_of += column[i] * J[i];
+                for (int b = 0; b < carried; b++) sum_of += row[b] * P[b * width + v];
+                V[c * width + v] = sum_of;
+                bq[v] += w.h[c] * p;
+            }
+            UNROLL for (int i = 0; i < 6; i++) IJ[i * width + v] = y[i];
             bq[v] += h[0] * J[0] + h[1] * J[1] + h[2] * J[2] + h[3] * J[3] + h[4] * J[4] + h[5] * J[5];
             UNROLL for (int i = 0; i < 3; i++) rq[i * width + v] += y[i];
             rq[3 * width + v] += y[3] + x[1] * y[2] - x[2] * y[1];
@@ -433,6 +446,10 @@ static void sum_children(const solver_tree *tree, const tree_domain *domain, dou
             for (int v = 0; v <= l / LANES; v++)
                 M[l * width + v] += J[0] * IJ[v] + J[1] * IJ[width + v] + J[2] * IJ[2 * width + v] +
                                     J[3] * IJ[3 * width + v] + J[4] * IJ[4 * width + v] + J[5] * IJ[5 * width + v];
+            for (int c = 0; c < carried; c++) {
+                double p = child->P[stride * (size_t)c + (size_t)l];
+                for (int v = 0; v <= l / LANES; v++) M[l * width + v] += p * V[c * width + v];
+            }
         }
     }
 }
@@ -693,13 +710,12 @@ static bool up(const solver_tree *tree, tree_block *block, tree_work *work) {
 
 // ---- up: one domain ---------------------------------------------------------------------------------------------
 
-// The first r pivots of E, n = r + 7 rows of `stride`, the vectors along the rows; column: n, padded like a row. What
+// The first `own` pivots of E, n rows of `stride`, the vectors along the rows; column: n, padded like a row. What
 // is right of the diagonal is not used and may be spoilt.
-static bool eliminate_one(int r, int stride, double *E, double *column) {
-    int   n = r + 7;
+static bool eliminate_one(int own, int n, int stride, double *E, double *column) {
     real *c = vectors(column);
     memset(column, 0, (size_t)stride * sizeof *column);
-    for (int k = 0; k < r; k++) {
+    for (int k = 0; k < own; k++) {
         double pivot = E[k * stride + k], inverse = 1 / pivot;
         if (!(pivot > 0 && inverse > 0)) return false;
         column[k] = 0; // columns up to k are done
@@ -751,7 +767,7 @@ static bool up_lane(const solver_tree *tree, tree_block *block, int lane, tree_w
         for (int j = 0; j <= i; j++) E[i * stride + j] = place[TREE_E(i, j)];
     if (domain->child_count > 0) add_children_one(tree, domain, work->sum, stride, E);
     for (int k = 0; k < 6; k++) size[k / 3] += E[(r + k) * (stride + 1)];
-    if (!eliminate_one(r, stride, E, work->lanes) || !is_inertia_one(r, stride, E, size)) return false;
+    if (!eliminate_one(block->own, n, stride, E, work->lanes) || !is_inertia_one(r, stride, E, size)) return false;
     for (int i = 0; i < n; i++)
         for (int j = 0; j <= i; j++) place[TREE_E(i, j)] = E[i * stride + j];
     for (int i = 0; i < 6; i++) {

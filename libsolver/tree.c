@@ -64,6 +64,9 @@ static fem_status check_class(const solver_tree_class *c, int index) {
         if (c->interfaces[k].r != r)
             return fem_fail(FEM_BAD_INPUT, "class %s: interface %d has %d modes, expected %d", name, k,
                             c->interfaces[k].r, r);
+    if (c->carried < 0 || c->carried > r || c->carried > SOLVER_MOST_CARRIED)
+        return fem_fail(FEM_BAD_INPUT, "class %s: %d carried coordinates, expected 0 to %d", name, c->carried,
+                        r < SOLVER_MOST_CARRIED ? r : SOLVER_MOST_CARRIED);
     if (!(c->damping_mass >= 0 && isfinite(c->damping_mass)))
         return fem_fail(FEM_BAD_INPUT, "class %s: damping_mass is %g, expected >= 0", name, c->damping_mass);
     if (!(c->damping_stiffness >= 0 && isfinite(c->damping_stiffness)))
@@ -95,6 +98,9 @@ static fem_status check_instance(int class_count, const solver_tree_class *class
         if ((int)i->root < 0 || i->root > SOLVER_ROOT_FREE)
             return fem_fail(FEM_BAD_INPUT, "%s: root %d, expected fixed (0), driven (1) or free (2)", name,
                             (int)i->root);
+        if (classes[i->class_index].carried > 0)
+            return fem_fail(FEM_BAD_INPUT, "%s: a root whose class has %d carried coordinates, expected none", name,
+                            classes[i->class_index].carried);
         return FEM_OK;
     }
     int parent_class = instances[i->parent].class_index;
@@ -102,6 +108,10 @@ static fem_status check_instance(int class_count, const solver_tree_class *class
     if (i->interface < 0 || i->interface >= classes[parent_class].interface_count)
         return fem_fail(FEM_BAD_INPUT, "%s: interface %d of its parent, whose class has %d", name, i->interface,
                         classes[parent_class].interface_count);
+    int carries = classes[parent_class].interfaces[i->interface].carried;
+    if (carries != classes[i->class_index].carried)
+        return fem_fail(FEM_BAD_INPUT, "%s: its class has %d carried coordinates, the interface carries %d", name,
+                        classes[i->class_index].carried, carries);
     return FEM_OK;
 }
 
@@ -206,6 +216,8 @@ static fem_status sort_domains(solver_tree *tree) {
             .interface = instance->parent < 0 ? -1 : instance->interface,
             .level = keys[i].level,
             .r = c->inertia->r,
+            .carried = c->carried,
+            .own = c->inertia->r - c->carried,
             .offset = (size_t)dofs,
             .scale = instance->scale,
             .stiffness = instance->stiffness,
@@ -214,6 +226,7 @@ static fem_status sort_domains(solver_tree *tree) {
             .root = -1,
         };
         dofs += c->inertia->r;
+        tree->carried += c->carried;
         if (domain->parent < 0) tree->root_count++;
     }
     tree->dofs = dofs;
@@ -254,8 +267,12 @@ static fem_status make_blocks(solver_tree *tree) {
         tree_domain *domain = &tree->domains[i];
         bool         same = i > 0 && domain->class_index == domain[-1].class_index;
         if (!same || domain[-1].lane == LANES - 1)
-            tree->blocks[tree->block_count++] = (tree_block){
-                .class_index = domain->class_index, .first = i, .r = domain->r, .offset = domain->offset, .failed = -1};
+            tree->blocks[tree->block_count++] = (tree_block){.class_index = domain->class_index,
+                                                             .first = i,
+                                                             .r = domain->r,
+                                                             .own = domain->own,
+                                                             .offset = domain->offset,
+                                                             .failed = -1};
         tree_block *block = &tree->blocks[tree->block_count - 1];
         domain->block = tree->block_count - 1, domain->lane = block->count++;
         block->roots += domain->parent < 0;
@@ -276,7 +293,8 @@ static fem_status make_blocks(solver_tree *tree) {
                 (tree_segment){.block = domain->block, .first = domain->lane};
         tree_segment *segment = &tree->segments[tree->level_segment[level + 1] - 1];
         segment->count++;
-        segment->together = segment->count == tree->blocks[domain->block].count && segment->count > TREE_FEW;
+        segment->together =
+            segment->count == tree->blocks[domain->block].count && segment->count > TREE_FEW && domain->carried == 0;
     }
     fem_free(start);
     return FEM_OK;
@@ -320,12 +338,13 @@ static void carve_work(solver_tree *tree, carver *c) {
             .f = carve(c, most, sizeof(double)),
             .E = carve(c, (most + 7) * (most + 8) / 2, sizeof(double)),
             .inertia = carve(c, SOLVER_INERTIA_WORK(most), sizeof(double)),
+            .carried = carve(c, SOLVER_MOST_CARRIED * most, sizeof(double)),
             .forces = carve(c, forces, sizeof(double)),
             .place = carve(c, most, sizeof(double)),
             .f2 = carve(c, most * LANES, sizeof(double)),
             .K2 = carve(c, most * (most + 1) / 2 * LANES, sizeof(double)),
             .lanes = carve(c, (10 * most + 28) * LANES, sizeof(double)),
-            .sum = carve(c, (wide + 13) * wide, sizeof(double)),
+            .sum = carve(c, (wide + 13 + SOLVER_MOST_CARRIED) * wide, sizeof(double)),
             .square = carve(c, (most + 7) * (wide + LANES), sizeof(double)),
         };
         if (c->arena) tree->work[k] = w;
@@ -351,9 +370,11 @@ static void carve_all(solver_tree *tree, carver *c) {
     for (int i = 0; i < tree->count; i++) {
         tree_domain *domain = &tree->domains[i];
         if (domain->parent < 0) continue;
-        int class_index = tree->domains[domain->parent].class_index;
-        domain->W =
-            carve(c, 3 * (size_t)tree->classes[class_index].interfaces[domain->interface].stride, sizeof(double));
+        int    class_index = tree->domains[domain->parent].class_index;
+        size_t stride = (size_t)tree->classes[class_index].interfaces[domain->interface].stride;
+        domain->W = carve(c, 3 * stride, sizeof(double));
+        domain->P = carve(c, (size_t)domain->carried * stride, sizeof(double));
+        domain->carried_bias = carve(c, 3 * (size_t)domain->carried, sizeof(double));
     }
     for (int k = 0; k < tree->class_count; k++) {
         double *K0 = carve(c, (size_t)tree->classes[k].inertia->r, sizeof *K0);
@@ -541,6 +562,7 @@ void solver_tree_destroy(solver_tree *tree) {
 
 int solver_tree_count(const solver_tree *tree) { return tree->count; }
 int solver_tree_dofs(const solver_tree *tree) { return tree->dofs; }
+int solver_tree_free(const solver_tree *tree) { return tree->dofs - tree->carried; }
 int solver_tree_depth(const solver_tree *tree) { return tree->levels; }
 
 solver_tree_report solver_tree_get_report(const solver_tree *tree) { return tree->report; }

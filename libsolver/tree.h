@@ -23,7 +23,11 @@ typedef struct solver_tree_class {
     int                     interface_count;
     const domain_interface *interfaces;                      // one per place where a child can hang, r modes each
     double                  damping_mass, damping_stiffness; // Rayleigh: D = alpha M + beta K(q), 1/s and s
+    // The last `carried` of the r coordinates are shapes of the interface to the parent: they are not free but move
+    // with it (frame.h). Every interface at which the class hangs carries as many. 0: the interface is rigid.
+    int carried;
 } solver_tree_class;
+enum { SOLVER_MOST_CARRIED = 32 };
 
 typedef enum solver_root { SOLVER_ROOT_FIXED, SOLVER_ROOT_DRIVEN, SOLVER_ROOT_FREE } solver_root;
 
@@ -67,6 +71,7 @@ void       solver_tree_destroy(solver_tree *tree);
 
 int solver_tree_count(const solver_tree *tree); // instances
 int solver_tree_dofs(const solver_tree *tree);  // sum of r, roots' rigid motions not counted
+int solver_tree_free(const solver_tree *tree);  // of them those that are not carried
 int solver_tree_depth(const solver_tree *tree); // levels
 
 // ---- state ------------------------------------------------------------------------------------------------------
@@ -74,7 +79,7 @@ int solver_tree_depth(const solver_tree *tree); // levels
 double        solver_tree_time(const solver_tree *tree);
 const double *solver_tree_q(const solver_tree *tree, int instance);
 const double *solver_tree_dq(const solver_tree *tree, int instance);
-// NULL = 0
+// NULL = 0. Of q and dq what is carried is not read; it follows from the parents at the next step or look at a frame.
 fem_status solver_tree_set_state(solver_tree *tree, int instance, const double *q, const double *dq);
 // The complete state of all domains, roots and springs as numbers, as for the full space (solver.h); loads, stiffnesses
 // and drives are the caller's to give again, before.

@@ -65,14 +65,29 @@ static void child_acceleration(solver_tree *tree, tree_lanes *lanes, const tree_
     lane_put(6, lanes->A, domain->lane, A);
 }
 
+void tree_carried_down(const solver_tree *tree, const tree_domain *domain, double bias, double *ddq) {
+    if (domain->carried == 0) return;
+    const tree_domain *parent = &tree->domains[domain->parent];
+    size_t             stride = (size_t)tree->classes[parent->class_index].interfaces[domain->interface].stride;
+    for (size_t s = 0; s < (size_t)domain->carried; s++)
+        ddq[domain->offset + (size_t)domain->own + s] =
+            dense_dot(parent->r, domain->P + s * stride, ddq + parent->offset) + bias * domain->carried_bias[s];
+}
+
+void tree_carried_down_all(const solver_tree *tree, double bias, double *ddq) {
+    for (int k = 0; tree->carried > 0 && k < tree->count; k++)
+        tree_carried_down(tree, &tree->domains[tree->order[k]], bias, ddq);
+}
+
 void tree_modes(const tree_block *block, int lane, const double A[6], double *ddq) {
     const double *E = block->E + lane;
-    int           r = block->r;
-    for (int l = 0; l < r; l++) {
+    int           r = block->r, own = block->own;
+    for (int l = 0; l < own; l++) {
         ddq[l] = E[TREE_E(r + 6, l)];
+        for (int s = own; s < r; s++) ddq[l] -= E[TREE_E(s, l)] * ddq[s];
         for (int k = 0; k < 6; k++) ddq[l] -= E[TREE_E(r + k, l)] * A[k];
     }
-    for (int i = r - 1; i >= 0; i--)
+    for (int i = own - 1; i >= 0; i--)
         for (int j = 0; j < i; j++) ddq[j] -= E[TREE_E(i, j)] * ddq[i];
 }
 
@@ -89,6 +104,7 @@ static void down_task(void *context, int index, int worker) {
         const tree_domain *domain = &tree->domains[block->first + lane];
         double             A[6];
         if (domain->parent >= 0) child_acceleration(tree, block->lanes, domain, task->ddq);
+        tree_carried_down(tree, domain, 1, task->ddq);
         lane_get(6, block->lanes->A, lane, A);
         tree_modes(block, lane, A, task->ddq + domain->offset);
     }

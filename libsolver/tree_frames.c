@@ -8,10 +8,10 @@
 #include "libsolver/tree_internal.h"
 
 typedef struct frames_task {
-    solver_tree  *tree;
-    const double *q, *dq;
-    int           first;
-    bool          poses;
+    solver_tree           *tree;
+    const tree_evaluation *at;
+    int                    first;
+    bool                   poses;
 } frames_task;
 
 static void relative_frame(const frames_task *task, tree_block *block, int lane) {
@@ -22,7 +22,7 @@ static void relative_frame(const frames_task *task, tree_block *block, int lane)
     domain_frame            frame;
     double                  guess[9];
     lane_get(9, lanes->fit, lane, guess);
-    domain_frame_motion(interface, task->q + parent->offset, task->dq + parent->offset, guess, &frame);
+    domain_frame_motion(interface, task->at->q + parent->offset, task->at->dq + parent->offset, guess, &frame);
     for (int i = 0; i < 3; i++) frame.x[i] *= parent->scale, frame.v[i] *= parent->scale;
     lane_put(3, lanes->x, lane, frame.x);
     lane_put(9, lanes->R, lane, frame.R);
@@ -42,15 +42,62 @@ static void relative_frames_task(void *context, int index, int worker) {
     (void)worker;
     if (block->roots == block->count) return;
     if (!task->tree->options.plain) {
-        task->tree->kernels.frames(task->tree, block, task->q, task->dq);
+        task->tree->kernels.frames(task->tree, block, task->at->q, task->at->dq);
         return;
     }
     for (int lane = block->roots; lane < block->count; lane++) relative_frame(task, block, lane); // roots come first
 }
 
-void tree_relative_frames(solver_tree *tree, const double *q, const double *dq) {
-    frames_task task = {.tree = tree, .q = q, .dq = dq};
-    tree_parallel(tree, tree->block_count, relative_frames_task, &task);
+// w, dw, their start and P of one domain, from its frame and from its parent's coordinates.
+static void carry(const frames_task *task, tree_lanes *lanes, int lane, tree_domain *domain) {
+    solver_tree            *tree = task->tree;
+    const tree_domain      *parent = &tree->domains[domain->parent];
+    const domain_interface *interface = &tree->classes[parent->class_index].interfaces[domain->interface];
+    const tree_evaluation  *at = task->at;
+    size_t                  n = (size_t)domain->carried, place = domain->offset + (size_t)domain->own;
+    size_t                  stride = (size_t)interface->stride;
+    double                  R[9], turn[3], bias[3], *w = domain->carried_bias + n, *dw = w + n;
+    lane_get(9, lanes->R, lane, R);
+    lane_get(3, lanes->turn, lane, turn);
+    lane_get(3, lanes->bias, lane, bias);
+    domain_carried out = {.w = w, .dw = dw, .bias = domain->carried_bias, .grad = domain->P};
+    domain_interface_carry(interface, R, turn, bias, domain->W, at->q + parent->offset, at->dq + parent->offset,
+                           parent->scale / domain->scale, &out);
+    for (size_t s = 0; s < n; s++) { // the start before q and dq, which may be the same
+        const double *P = domain->P + s * stride, *q = at->q + parent->offset, *q_start = at->q_start + parent->offset;
+        double        ahead = w[s] - at->c_stiffness * out.bias[s], rate = -at->c_damping * out.bias[s];
+        for (int l = 0; l < parent->r; l++) ahead += P[l] * (q_start[l] - q[l]);
+        rate += dense_dot(parent->r, P, at->dq_start + parent->offset);
+        at->q_start[place + s] = ahead, at->dq_start[place + s] = rate;
+        at->q[place + s] = w[s], at->dq[place + s] = dw[s];
+    }
+}
+
+static void carried_frames_task(void *context, int index, int worker) {
+    frames_task        *task = context;
+    solver_tree        *tree = task->tree;
+    const tree_segment *segment = &tree->segments[task->first + index];
+    tree_block         *block = &tree->blocks[segment->block];
+    (void)worker;
+    bool whole = segment->count == block->count && !tree->options.plain;
+    if (whole) tree->kernels.frames(tree, block, task->at->q, task->at->dq);
+    for (int lane = segment->first; lane < segment->first + segment->count; lane++) {
+        tree_domain *domain = &tree->domains[block->first + lane];
+        if (!whole) relative_frame(task, block, lane);
+        if (domain->carried > 0) carry(task, block->lanes, lane, domain);
+    }
+}
+
+void tree_relative_frames(solver_tree *tree, const tree_evaluation *at) {
+    frames_task task = {.tree = tree, .at = at};
+    if (tree->carried == 0) {
+        tree_parallel(tree, tree->block_count, relative_frames_task, &task);
+        return;
+    }
+    for (int level = 1; level < tree->levels; level++) { // what is carried on one level moves the next
+        task.first = tree->level_segment[level];
+        tree_parallel(tree, tree->level_segment[level + 1] - task.first, carried_frames_task, &task);
+    }
 }
 
 // c of one domain

@@ -48,7 +48,7 @@ typedef struct tree_block {
     int         first;  // sorted index of lane 0
     int         count;  // lanes in use
     int         roots;  // of them
-    int         r;      //
+    int         r, own; // coordinates, and those that are not carried
     size_t      offset; // of lane 0's coordinates
     tree_lanes *lanes;
     double     *E;            // (r + 7)(r + 8)/2 x LANES: the equation of the domain, see tree_up.c
@@ -72,21 +72,24 @@ typedef struct tree_segment {
 
 // Sorted, one per instance.
 typedef struct tree_domain {
-    int                  user; // index of the caller
-    int                  class_index, parent, interface;
-    int                  level;
-    int                  block, lane;
-    int                  r;
-    int                  child_count;
-    const int           *children; // sorted indices, in the caller's order
-    size_t               offset;
-    double               scale, stiffness, damping_mass, damping_stiffness;
-    double              *W;          // 3 rows of the parent's stride: of the interface to the parent
-    double              *load;       // 6 + r: set by solver_tree_set_load, or NULL
-    double              *resistance; // (r + 6)(r + 7)/2: set by solver_tree_set_resistance, or NULL
-    struct tree_contact *contact;    // or NULL
-    double              *contact_S;  // likewise: of contact in this pass, or NULL
-    int                  root;       // index of its tree_root, or -1
+    int        user; // index of the caller
+    int        class_index, parent, interface;
+    int        level;
+    int        block, lane;
+    int        r;
+    int        child_count;
+    const int *children; // sorted indices, in the caller's order
+    size_t     offset;
+    int        carried, own; // of the r coordinates: the last ones, which the parent moves, and those before them
+    double    *P;            // `carried` rows of the parent's stride: ddw = P ddq of the parent + carried_bias
+    double    *carried_bias; // and w, dw while they are made
+    double     scale, stiffness, damping_mass, damping_stiffness;
+    double    *W;                   // 3 rows of the parent's stride: of the interface to the parent
+    double    *load;                // 6 + r: set by solver_tree_set_load, or NULL
+    double    *resistance;          // (r + 6)(r + 7)/2: set by solver_tree_set_resistance, or NULL
+    struct tree_contact *contact;   // or NULL
+    double              *contact_S; // likewise: of contact in this pass, or NULL
+    int                  root;      // index of its tree_root, or -1
 } tree_domain;
 
 typedef struct tree_root {
@@ -123,19 +126,22 @@ typedef struct tree_work {
     double *f_q, *b_q, *v, *f; // r
     double *E;                 // (r + 7)(r + 8)/2
     double *inertia;           // of solver_inertia_evaluate
+    double *carried;           // SOLVER_MOST_CARRIED x r
     double *forces;            // of the class's forces
     double *place, *f2, *K2;   // r, r, r (r + 1)/2 x LANES: of the second place where forces are evaluated
     double *lanes;             // for kernels: 6 r + 4 (r + 7) vectors of LANES
-    double *sum;               // (n + 13) x n, n = r rounded up to a multiple of LANES
+    double *sum;               // (n + 13 + SOLVER_MOST_CARRIED) x n, n = r rounded up to a multiple of LANES
     double *square; // (r + 7) x n, n = r + 7 rounded up; what is right of the diagonal is undefined but finite
 } tree_work;
 
 // Where and with which weights a pass is evaluated: f_q = load - f(q) - K (q_start - q) - D dq_start,
-// H = Mqq + c_damping D + c_stiffness K.
+// H = Mqq + c_damping D + c_stiffness K. What is carried is not given but made with the frames: w and dw of the
+// parent's q and dq, and a start such that w_start + c_stiffness ddw is the w of q_start + c_stiffness ddq, to first
+// order.
 typedef struct tree_evaluation {
-    const double *q, *dq, *q_start, *dq_start; // all coordinates
-    double        c_damping, c_stiffness;
-    double        time;
+    double *q, *dq, *q_start, *dq_start; // all coordinates
+    double  c_damping, c_stiffness;
+    double  time;
     // Where forces are the mean over the way of the step they are evaluated at q +- spread (q - q_from).
     const double *q_from;
     double        spread;  // 0: never
@@ -173,6 +179,7 @@ typedef struct tree_kept {
 struct solver_tree {
     solver_tree_options   options;
     int                   class_count, count, dofs, levels, block_count, root_count;
+    int                   carried; // coordinates of all domains
     solver_tree_class    *classes;
     solver_tree_instance *instances; // the caller's, copied
     int                  *sorted;    // of the caller's index
@@ -238,8 +245,18 @@ fem_status tree_fail(const solver_tree *tree, fem_status status, int domain, dou
 
 // fem_parallel_for, with no more workers than there is work space for.
 void tree_parallel(const solver_tree *tree, int count, fem_task task, void *context);
-// Frames relative to the parents, with velocities, and W (tree_frames.c); parallel over all blocks.
-void tree_relative_frames(solver_tree *tree, const double *q, const double *dq);
+// Frames relative to the parents, with velocities, and W (tree_frames.c); parallel over all blocks. What is carried is
+// written into `at`.
+void tree_relative_frames(solver_tree *tree, const tree_evaluation *at);
+// What is left of the equation of a domain with carried coordinates after its pivots, in its parent's axes: Irw (6 x
+// carried, column-major), Iww (carried x carried, symmetric), h = Iwr c + Iww bias + b_w (tree_up.c).
+typedef struct tree_carried_inertia {
+    double Irw[6 * SOLVER_MOST_CARRIED], Iww[SOLVER_MOST_CARRIED * SOLVER_MOST_CARRIED], h[SOLVER_MOST_CARRIED];
+} tree_carried_inertia;
+void tree_carried_up(const solver_tree *tree, const tree_domain *domain, tree_carried_inertia *out);
+// ddw = P ddq of the parent (+ bias times `bias`) of one domain, into ddq (tree_down.c).
+void tree_carried_down(const solver_tree *tree, const tree_domain *domain, double bias, double *ddq);
+void tree_carried_down_all(const solver_tree *tree, double bias, double *ddq);
 // Angular velocities and c, from the roots down; world poses too when asked.
 void tree_velocities(solver_tree *tree, bool poses);
 // Loads of the pass into wrench and modal (tree_loads.c).
@@ -257,7 +274,7 @@ void                        tree_contact_destroy(tree_contact *contact);
 void tree_update_motion(solver_tree *tree);
 // What the parent of a domain feels, from I and b in the domain's axes: into the parent's, and made ready (tree_up.c).
 void tree_hand_up(const solver_tree *tree, const tree_domain *domain, double I[36], double b[6]);
-// ddq = L^-T (g - T^T A) of one domain, after the pass up.
+// ddq = L^-T (g - T^T A) of one domain, after the pass up; what is carried is there already.
 void tree_modes(const tree_block *block, int lane, const double A[6], double *ddq);
 // I A = -b for a free root, after the pass up.
 fem_status tree_free_root(const solver_tree *tree, const tree_domain *domain, const double b[6], double A[6]);

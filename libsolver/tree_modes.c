@@ -6,6 +6,9 @@
 //     C = (M + t K)^-1 M = 1 - t (M + t K)^-1 K,
 // which is self-adjoint in the product x^T K y and has the eigenvalues 1/(1 + t w^2), the lowest frequencies first. The
 // wanted eigenvectors and the newest block are kept at a restart.
+//
+// Carried coordinates are not free: z = T x, from the roots down, with x the free ones, and K stands for T^T K T.
+// Vectors keep room for them: displacements have what follows from x there, forces have zero.
 #include "libsolver/tree_internal.h"
 
 #include <stdint.h>
@@ -17,8 +20,9 @@ enum { DENSE_LIMIT = 600, BLOCK = 8, RESTARTS = 60 };
 typedef struct modes_work {
     solver_tree *tree;
     int          n;
-    double     **K;    // of every class at rest, r x r
-    double      *zero; // n
+    double     **K;     // of every class at rest, r x r
+    double      *zero;  // n
+    double      *z_all; // n: T x
     double (*b)[6], (*A)[6];
     // springs: K = blocks + G k G^T, and (B + t G k G^T)^-1 = B^-1 - Y (1/(t k) + G^T Y)^-1 Y^T, Y = B^-1 G
     int     rows;   // 3 springs
@@ -32,6 +36,7 @@ static void work_destroy(modes_work *w) {
     for (int k = 0; w->K && k < w->tree->class_count; k++) fem_free(w->K[k]);
     fem_free(w->K);
     fem_free(w->zero);
+    fem_free(w->z_all);
     fem_free(w->b);
     fem_free(w->A);
     fem_free(w->G), fem_free(w->Y), fem_free(w->k), fem_free(w->z), fem_free(w->S);
@@ -42,6 +47,7 @@ static fem_status work_create(modes_work *w, solver_tree *tree) {
     size_t count = (size_t)tree->count;
     w->K = fem_calloc((size_t)tree->class_count, sizeof *w->K);
     w->zero = fem_calloc((size_t)tree->dofs, sizeof *w->zero);
+    w->z_all = fem_calloc((size_t)tree->dofs, sizeof *w->z_all);
     w->b = fem_calloc(count, sizeof *w->b);
     w->A = fem_calloc(count, sizeof *w->A);
     size_t n = (size_t)tree->dofs, rows = 3 * (size_t)tree->spring_count;
@@ -49,7 +55,7 @@ static fem_status work_create(modes_work *w, solver_tree *tree) {
     w->G = fem_alloc(n * rows, sizeof *w->G), w->Y = fem_alloc(n * rows, sizeof *w->Y);
     w->k = fem_alloc(rows, sizeof *w->k), w->z = fem_alloc(rows, sizeof *w->z);
     w->S = fem_alloc(rows * rows, sizeof *w->S);
-    if (!w->K || !w->zero || !w->b || !w->A || !w->G || !w->Y || !w->k || !w->z || !w->S)
+    if (!w->K || !w->zero || !w->z_all || !w->b || !w->A || !w->G || !w->Y || !w->k || !w->z || !w->S)
         return fem_fail(FEM_NO_MEMORY, "frequencies of %d domains", tree->count);
     for (int k = 0; k < tree->class_count; k++) {
         const cubature_forces *forces = &tree->classes[k].forces;
@@ -65,16 +71,37 @@ static double stiffness_factor(const tree_domain *domain) {
     return domain->scale * domain->scale * domain->scale * domain->stiffness;
 }
 
-// Y = K X, X of `columns`
+// T^T y: what is carried becomes forces of those that carry it.
+static void gather_carried(const modes_work *w, double *y) {
+    const solver_tree *tree = w->tree;
+    for (int k = tree->count - 1; tree->carried > 0 && k >= 0; k--) {
+        const tree_domain *domain = &tree->domains[tree->order[k]];
+        if (domain->carried == 0) continue;
+        const tree_domain *parent = &tree->domains[domain->parent];
+        size_t             stride = (size_t)tree->classes[parent->class_index].interfaces[domain->interface].stride;
+        double            *carried = y + domain->offset + domain->own;
+        for (size_t s = 0; s < (size_t)domain->carried; s++) {
+            dense_axpy(parent->r, carried[s], domain->P + stride * s, y + parent->offset);
+            carried[s] = 0;
+        }
+    }
+}
+
+// Y = T^T K T X, X of `columns`; what is carried in X is not read
 static void multiply_stiffness(const modes_work *w, int columns, const double *X, double *Y) {
-    for (int k = 0; k < columns; k++)
+    for (int k = 0; k < columns; k++) {
+        const double *x = X + (size_t)k * (size_t)w->n;
+        double       *y = Y + (size_t)k * (size_t)w->n;
+        memcpy(w->z_all, x, (size_t)w->n * sizeof *x);
+        tree_carried_down_all(w->tree, 0, w->z_all);
         for (int i = 0; i < w->tree->count; i++) {
             const tree_domain *domain = &w->tree->domains[i];
-            size_t             place = (size_t)k * (size_t)w->n + domain->offset;
             if (domain->r > 0)
-                dense_gemv_set(domain->r, domain->r, stiffness_factor(domain), w->K[domain->class_index], X + place,
-                               Y + place);
+                dense_gemv_set(domain->r, domain->r, stiffness_factor(domain), w->K[domain->class_index],
+                               w->z_all + domain->offset, y + domain->offset);
         }
+        gather_carried(w, y);
+    }
     for (int c = 0; w->rows > 0 && c < columns; c++) {
         dense_gemv_t_set(w->n, w->rows, 1, w->G, X + (size_t)c * (size_t)w->n, w->z);
         for (int i = 0; i < w->rows; i++) w->z[i] *= w->k[i];
@@ -128,7 +155,7 @@ static fem_status factorise_at_rest(modes_work *w, double t) {
         for (int i = 0; i < 3; i++) tree->roots[k].trial.w[i] = 0;
     }
     tree->poses_known = false;
-    tree_relative_frames(tree, w->zero, w->zero);
+    tree_relative_frames(tree, &at);
     tree_velocities(tree, false);
     for (int k = 0; k < tree->block_count; k++)
         memset(tree->blocks[k].lanes->wrench, 0, sizeof tree->blocks[k].lanes->wrench);
@@ -151,6 +178,7 @@ static int compare(const void *a, const void *b) {
 static fem_status lumped(modes_work *w, int count, double *omega) {
     fem_status   status = FEM_OK;
     solver_tree *tree = w->tree;
+    int          found = 0;
     double      *all = fem_alloc((size_t)w->n, sizeof *all);
     if (!all) {
         status = fem_fail(FEM_NO_MEMORY, "frequencies of %d domains", tree->count);
@@ -161,7 +189,7 @@ static fem_status lumped(modes_work *w, int count, double *omega) {
         const tree_domain *domain = &tree->domains[i];
         const double      *L = tree->blocks[domain->block].E + domain->lane;
         double            *H = tree->work[0].H, *K = tree->work[0].K;
-        int                r = domain->r;
+        int                r = domain->own, all_of = domain->r;
         for (int a = 0; a < r; a++)
             for (int b = 0; b <= a; b++) {
                 double sum = 0;
@@ -173,10 +201,12 @@ static fem_status lumped(modes_work *w, int count, double *omega) {
                 }
                 H[a * r + b] = H[b * r + a] = sum;
             }
-        for (int k = 0; k < r * r; k++) K[k] = stiffness_factor(domain) * w->K[domain->class_index][k];
-        if (r > 0) FEM_TRY(dense_generalized_eigen(r, K, H, all + domain->offset));
+        for (int k = 0; k < r * r; k++)
+            K[k] = stiffness_factor(domain) * w->K[domain->class_index][k / r * all_of + k % r];
+        if (r > 0) FEM_TRY(dense_generalized_eigen(r, K, H, all + found));
+        found += r;
     }
-    qsort(all, (size_t)w->n, sizeof *all, compare);
+    qsort(all, (size_t)found, sizeof *all, compare);
     for (int k = 0; k < count; k++) omega[k] = sqrt(fmax(all[k], 0));
 done:
     fem_free(all);
@@ -185,39 +215,43 @@ done:
 
 // ---- small trees ------------------------------------------------------------------------------------------------
 
-// Columns of M^-1, then M, then K x = w^2 M x.
+// Columns of M^-1, then M, then K x = w^2 M x, of the free coordinates.
 static fem_status dense(modes_work *w, int count, double *omega, double *shapes) {
-    fem_status status = FEM_OK;
-    size_t     n = (size_t)w->n;
-    double    *inverse = fem_calloc(n * n, sizeof *inverse), *M = fem_calloc(n * n, sizeof *M);
-    double    *K = fem_calloc(n * n, sizeof *K), *values = fem_alloc(n, sizeof *values);
-    if (!inverse || !M || !K || !values) {
+    fem_status         status = FEM_OK;
+    const solver_tree *tree = w->tree;
+    size_t             all = (size_t)w->n, n = (size_t)solver_tree_free(tree), found = 0;
+    double            *inverse = fem_calloc(n * n, sizeof *inverse), *M = fem_calloc(n * n, sizeof *M);
+    double            *K = fem_calloc(n * n, sizeof *K), *values = fem_alloc(n, sizeof *values);
+    double            *x = fem_alloc(all, sizeof *x), *y = fem_alloc(all, sizeof *y);
+    size_t            *place = fem_alloc(n, sizeof *place); // of the free ones among all
+    if (!inverse || !M || !K || !values || !x || !y || !place) {
         status = fem_fail(FEM_NO_MEMORY, "frequencies of %d coordinates", w->n);
         goto done;
     }
+    for (int i = 0; i < tree->count; i++)
+        for (size_t l = 0; l < (size_t)tree->domains[i].own; l++) place[found++] = tree->domains[i].offset + l;
     FEM_TRY(factorise_at_rest(w, 0));
     for (size_t k = 0; k < n; k++) {
-        inverse[k * n + k] = K[k * n + k] = M[k * n + k] = 1;
-        solve(w, inverse + k * n);
+        memset(x, 0, all * sizeof *x);
+        x[place[k]] = M[k * n + k] = 1;
+        multiply_stiffness(w, 1, x, y);
+        solve(w, x);
+        for (size_t i = 0; i < n; i++) inverse[k * n + i] = x[place[i]], K[k * n + i] = y[place[i]];
     }
     for (size_t k = 0; k < n; k++) // rounding
         for (size_t i = 0; i < k; i++)
             inverse[k * n + i] = inverse[i * n + k] = 0.5 * (inverse[k * n + i] + inverse[i * n + k]);
-    FEM_TRY(dense_cholesky(w->n, inverse));
-    dense_cholesky_solve(w->n, inverse, w->n, M);
-    for (size_t k = 0; k < n; k++) memcpy(inverse + k * n, K + k * n, n * sizeof *K); // unit columns
-    multiply_stiffness(w, w->n, inverse, K);
-    FEM_TRY(dense_generalized_eigen(w->n, K, M, values));
+    FEM_TRY(dense_cholesky((int)n, inverse));
+    dense_cholesky_solve((int)n, inverse, (int)n, M);
+    FEM_TRY(dense_generalized_eigen((int)n, K, M, values));
     for (int k = 0; k < count; k++) {
         omega[k] = sqrt(fmax(values[k], 0));
         for (size_t i = 0; shapes && i < n; i++) // x^T M x = 1 becomes x^T K x = 1
-            shapes[(size_t)k * n + i] = K[(size_t)k * n + i] / (omega[k] > 0 ? omega[k] : 1);
+            shapes[(size_t)k * all + place[i]] = K[(size_t)k * n + i] / (omega[k] > 0 ? omega[k] : 1);
     }
 done:
-    fem_free(inverse);
-    fem_free(M);
-    fem_free(K);
-    fem_free(values);
+    fem_free(inverse), fem_free(M), fem_free(K), fem_free(values);
+    fem_free(x), fem_free(y), fem_free(place);
     return status;
 }
 
@@ -331,7 +365,7 @@ static fem_status iterate(modes_work *w, krylov *s, int count, int keep, double 
     for (int i = 0; i < w->tree->count; i++) {
         const tree_domain *domain = &w->tree->domains[i];
         const double      *K = w->K[domain->class_index], *M = w->tree->classes[domain->class_index].inertia->Mqq;
-        for (int l = 0; l < domain->r; l++) {
+        for (int l = 0; l < domain->own; l++) {
             double s2 = domain->scale * domain->scale, place = (double)l * (domain->r + 1);
             t = fmax(t, s2 * M[(int)place] / (domain->stiffness * K[(int)place]));
         }
@@ -343,12 +377,13 @@ static fem_status iterate(modes_work *w, krylov *s, int count, int keep, double 
         s->V[i] = (double)(int32_t)(random >> 32) * 0x1p-31;
     }
     int from = 0;
-    FEM_TRY(factorise_at_rest(w, t)); // springs' rows too
+    FEM_TRY(factorise_at_rest(w, t)); // springs' rows and P too
+    for (int k = 0; k < m; k++) tree_carried_down_all(w->tree, 0, s->V + (size_t)k * (size_t)s->n);
     m = orthonormalise(w, s, 0, m);
     for (int restart = 0; restart < RESTARTS; restart++) {
         for (int first = from; m > first;) {
             apply(w, s, t, first, m);
-            if (m == s->most || m == s->n) break;
+            if (m == s->most) break;
             int more = m - first < s->most - m ? m - first : s->most - m;
             memcpy(s->V + (size_t)m * (size_t)s->n, s->CV + (size_t)first * (size_t)s->n,
                    (size_t)more * (size_t)s->n * sizeof(double));
@@ -360,7 +395,7 @@ static fem_status iterate(modes_work *w, krylov *s, int count, int keep, double 
         int    open;
         double worst = residuals(w, s, count < kept ? count : kept, kept, &open);
         scale = (1 / s->values[0] - 1) / t; // lowest w^2
-        if (worst < 1e-8 || m == s->n) {
+        if (worst < 1e-8 || m == solver_tree_free(w->tree)) {
             for (int k = 0; k < count; k++) omega[k] = sqrt(fmax((1 / s->values[k] - 1) / t, 0));
             return FEM_OK;
         }
@@ -382,7 +417,7 @@ static fem_status krylov_modes(modes_work *w, int count, double *omega, double *
     krylov     s = {0};
     int        keep = count + BLOCK, most = 3 * keep + 4 * BLOCK;
     double    *Z = NULL;
-    if (most > w->n) most = w->n;
+    if (most > solver_tree_free(w->tree)) most = solver_tree_free(w->tree);
     FEM_TRY(krylov_create(&s, w->n, most));
     Z = fem_alloc((size_t)most * (size_t)most, sizeof *Z);
     if (!Z) {
@@ -421,8 +456,9 @@ fem_status tree_frequencies(solver_tree *tree, int count, bool all_of_M, double 
     fem_status status = FEM_OK;
     modes_work w = {.tree = tree};
     bool       articulated = tree->options.subtree == SOLVER_ARTICULATED;
-    if (count < 1 || count > tree->dofs) {
-        status = fem_fail(FEM_BAD_INPUT, "%d frequencies of a tree with %d coordinates", count, tree->dofs);
+    int        coordinates = solver_tree_free(tree);
+    if (count < 1 || count > coordinates) {
+        status = fem_fail(FEM_BAD_INPUT, "%d frequencies of a tree with %d coordinates", count, coordinates);
         goto done;
     }
     if (!articulated && shapes) {
@@ -436,6 +472,7 @@ fem_status tree_frequencies(solver_tree *tree, int count, bool all_of_M, double 
         FEM_TRY(dense(&w, count, omega, shapes));
     else
         FEM_TRY(krylov_modes(&w, count, omega, shapes));
+    for (int k = 0; shapes && k < count; k++) tree_carried_down_all(tree, 0, shapes + (size_t)k * (size_t)tree->dofs);
     if (shapes) FEM_TRY(reorder(tree, count, shapes));
 done:
     work_destroy(&w);
@@ -477,5 +514,5 @@ done:
 }
 
 fem_status solver_tree_frequencies(solver_tree *tree, int count, double *omega, double *shapes) {
-    return tree_frequencies(tree, count, tree->dofs <= DENSE_LIMIT, omega, shapes);
+    return tree_frequencies(tree, count, solver_tree_free(tree) <= DENSE_LIMIT, omega, shapes);
 }

@@ -82,7 +82,8 @@ fem_status solver_tree_set_drive(solver_tree *tree, int instance, solver_drive d
 void tree_update_motion(solver_tree *tree) {
     if (tree->poses_known) return;
     for (int k = 0; k < tree->root_count; k++) tree->roots[k].trial = tree->roots[k].state;
-    tree_relative_frames(tree, tree->q, tree->dq);
+    tree_evaluation at = {.q = tree->q, .dq = tree->dq, .q_start = tree->q, .dq_start = tree->dq, .time = tree->time};
+    tree_relative_frames(tree, &at);
     tree_velocities(tree, true);
     tree->poses_known = true;
 }

@@ -127,7 +127,7 @@ static fem_status pass(solver_tree *tree, const tree_evaluation *at, const tree_
     double              clock = fem_seconds();
     bool                poses = tree_needs_poses(tree);
     tree->poses_known = false;
-    tree_relative_frames(tree, at->q, at->dq);
+    tree_relative_frames(tree, at);
     tree_velocities(tree, poses);
     lap(&clock, &report->seconds_frames);
     tree_gather_loads(tree, at->q);
@@ -139,6 +139,7 @@ static fem_status pass(solver_tree *tree, const tree_evaluation *at, const tree_
     FEM_TRY(tree_up(tree, at));
     lap(&clock, &report->seconds_up);
     FEM_TRY(tree_down(tree, at->time, tree->ddq_trial));
+    if (tree->spring_count > 0) tree_carried_down_all(tree, 0, tree->ddq_trial); // springs want G acc alone
     if (tree->spring_count > 0) tree_add_springs(tree, at, old, tree->ddq_trial);
     lap(&clock, &report->seconds_down);
 done:
@@ -335,5 +336,6 @@ done:
     tree->options.time_step = h;
     if (status != FEM_OK) tree_bring_back(tree);
     tree->poses_known = false;
+    if (tree->carried > 0) tree_update_motion(tree); // q holds what is carried
     return status;
 }

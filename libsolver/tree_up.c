@@ -16,6 +16,10 @@
 // at the frame's origin (interface) or at the subtree's centre (center), with the subtree's external wrench. Then the
 // equation for ddq is P1 eq. 17, with eq. 16 or its equivalent for the centre.
 //
+// A child with carried coordinates w (ddw = P ddq + bias) eliminates only those before them. What is left then has rows
+// for w too, and its parent, with (A_k; ddw), adds the same sums with (J; P), (X; 0) and (c; bias). The lumped levels
+// leave these out.
+//
 // Uniform scale s, all in class coordinates: m s^3; s, S1 s^4; J, Sth, Mqq s^5; f, K s^3.
 #include "libsolver/tree_internal.h"
 
@@ -127,6 +131,58 @@ static void own_forces(const solver_tree *tree, const tree_domain *domain, const
     for (int k = 0; k < r * r; k++) e->H[k] = mass * e->H[k] + stiff * work->K[k];
 }
 
+void tree_carried_up(const solver_tree *tree, const tree_domain *domain, tree_carried_inertia *out) {
+    const tree_block *block = &tree->blocks[domain->block];
+    const double     *E = block->E + domain->lane;
+    int               n = domain->carried, own = domain->own, r = domain->r;
+    double            R[9], c[6];
+    lane_get(9, block->lanes->R, domain->lane, R);
+    lane_get(6, block->lanes->c, domain->lane, c);
+    for (int a = 0; a < n; a++) {
+        double force[3], torque[3], *column = out->Irw + 6 * a;
+        for (int k = 0; k < 3; k++) force[k] = E[TREE_E(r + k, own + a)], torque[k] = E[TREE_E(r + 3 + k, own + a)];
+        mat3_mul_vec(column, R, force);
+        mat3_mul_vec(column + 3, R, torque);
+        for (int b = 0; b <= a; b++) out->Iww[a * n + b] = out->Iww[b * n + a] = E[TREE_E(own + a, own + b)];
+    }
+    for (int a = 0; a < n; a++)
+        out->h[a] = dense_dot(6, out->Irw + 6 * a, c) + dense_dot(n, out->Iww + a * n, domain->carried_bias) -
+                    E[TREE_E(r + 6, own + a)];
+}
+
+// J, P and the products of one interface with carried coordinates: IJ += Irw P, and V = Iwr J + Iww P.
+static void add_carried(const solver_tree *tree, const tree_domain *domain, const tree_domain *child, equation *e,
+                        tree_work *work) {
+    const domain_interface *interface = &tree->classes[domain->class_index].interfaces[child->interface];
+    size_t                  stride = (size_t)interface->stride, n = (size_t)child->carried;
+    int                     r = domain->r;
+    tree_carried_inertia    inertia;
+    tree_carried_up(tree, child, &inertia);
+    for (int l = 0; l < r; l++) {
+        double J[6], *V = work->carried + n * (size_t)l, *IJ = work->IJ + 6 * l, Z[6] = {0};
+        for (size_t i = 0; i < 3; i++) {
+            J[i] = domain->scale * interface->a[stride * i + (size_t)l];
+            J[3 + i] = child->W[stride * i + (size_t)l];
+        }
+        for (size_t a = 0; a < n; a++) {
+            V[a] = dense_dot(6, inertia.Irw + 6 * a, J);
+            for (size_t b = 0; b < n; b++) V[a] += inertia.Iww[a * n + b] * child->P[stride * b + (size_t)l];
+            dense_axpy(6, child->P[stride * a + (size_t)l], inertia.Irw + 6 * a, Z);
+            e->b_q[l] += child->P[stride * a + (size_t)l] * inertia.h[a];
+        }
+        for (int i = 0; i < 6; i++) IJ[i] = Z[i];
+    }
+    for (int l = 0; l < r; l++) // J^T Irw P + P^T V
+        for (int p = 0; p < r; p++) {
+            double sum = 0;
+            for (size_t i = 0; i < 3; i++)
+                sum += domain->scale * interface->a[stride * i + (size_t)l] * work->IJ[6 * p + (int)i] +
+                       child->W[stride * i + (size_t)l] * work->IJ[6 * p + 3 + (int)i];
+            for (size_t a = 0; a < n; a++) sum += child->P[stride * a + (size_t)l] * work->carried[n * (size_t)p + a];
+            e->H[p * r + l] += sum;
+        }
+}
+
 // Loads that give way: S is inertia to those that push the domain.
 static void add_resistance(bool lumped, const tree_domain *domain, const double *S, equation *e) {
     int r = domain->r;
@@ -156,8 +212,19 @@ static void add_child(const solver_tree *tree, const tree_domain *domain, const 
     unpack(lanes->I, child->lane, I);
     lane_get(3, lanes->x, child->lane, x);
     lane_get(6, lanes->c, child->lane, c);
-    multiply6(I, c, h);
-    for (int i = 0; i < 6; i++) h[i] += lanes->b[i][child->lane];
+    bool carried = child->carried > 0 && tree->options.subtree == SOLVER_ARTICULATED;
+    if (carried) { // h of it is ready, with what w adds
+        lane_get(6, lanes->h, child->lane, h);
+        add_carried(tree, domain, child, e, work);
+        for (int l = 0; l < r; l++) {
+            double *column = work->IJ + 6 * l;
+            add_moment(1, 1, 6, x, column);
+            for (int i = 0; i < 6; i++) e->Mrq[6 * l + i] += column[i];
+        }
+    } else {
+        multiply6(I, c, h);
+        for (int i = 0; i < 6; i++) h[i] += lanes->b[i][child->lane];
+    }
     add_shifted(I, x, e->Mrr);
     add_shifted_wrench(h, x, e->b_r);
     for (int l = 0; l < r; l++) {
@@ -193,11 +260,11 @@ static void add_child(const solver_tree *tree, const tree_domain *domain, const 
 // Entry (i, j) of one domain's E
 static double *entry(double *E, int i, int j) { return E + (size_t)i * ((size_t)i + 1) / 2 + (size_t)j; }
 
-// E with H + shift |diag H|
-static void put_together(int r, const equation *e, double shift, double *E) {
+// E with H + shift |diag H| of the first `own`
+static void put_together(int r, int own, const equation *e, double shift, double *E) {
     for (int i = 0; i < r; i++) {
         for (int j = 0; j <= i; j++) *entry(E, i, j) = e->H[j * r + i];
-        *entry(E, i, i) += shift * fabs(e->H[i * r + i]);
+        if (i < own) *entry(E, i, i) += shift * fabs(e->H[i * r + i]);
         for (int k = 0; k < 6; k++) *entry(E, r + k, i) = e->Mrq[6 * i + k];
         *entry(E, r + 6, i) = e->f_q[i] - e->b_q[i];
     }
@@ -208,14 +275,14 @@ static void put_together(int r, const equation *e, double shift, double *E) {
     *entry(E, r + 6, r + 6) = 0;
 }
 
-// The first r pivots; false when one is not positive
-static bool eliminate(int r, double *E) {
+// The first `own` pivots; false when one is not positive
+static bool eliminate(int r, int own, double *E) {
     for (int i = 0; i < r + 7; i++)
         for (int j = 0; j <= i && j < r + 6; j++) {
             double sum = *entry(E, i, j);
-            for (int k = 0; k < j && k < r; k++) sum -= *entry(E, i, k) * *entry(E, k, k) * *entry(E, j, k);
-            if (j < r && i > j) sum /= *entry(E, j, j);
-            if (j < r && i == j && !(sum > 0 && isfinite(1 / sum))) return false;
+            for (int k = 0; k < j && k < own; k++) sum -= *entry(E, i, k) * *entry(E, k, k) * *entry(E, j, k);
+            if (j < own && i > j) sum /= *entry(E, j, j);
+            if (j < own && i == j && !(sum > 0 && isfinite(1 / sum))) return false;
             *entry(E, i, j) = sum;
         }
     return true;
@@ -246,8 +313,8 @@ static bool solve_domain(const solver_tree *tree, const tree_domain *domain, tre
     int    r = domain->r;
     double shift = 0, *E = work->E;
     for (int attempt = 0; attempt < 7; attempt++) {
-        put_together(r, e, shift, E);
-        if (eliminate(r, E) && (lumped || is_inertia(r, E, e->Mrr))) {
+        put_together(r, domain->own, e, shift, E);
+        if (eliminate(r, domain->own, E) && (lumped || is_inertia(r, E, e->Mrr))) {
             size_t size = ((size_t)r + 7) * ((size_t)r + 8) / 2;
             for (size_t k = 0; k < size; k++) block->E[k * LANES + (size_t)domain->lane] = E[k];
             for (int k = 0; !lumped && k < 6; k++) {
@@ -294,6 +361,14 @@ void tree_hand_up(const solver_tree *tree, const tree_domain *domain, double I[3
     lane_get(6, lanes->c, lane, c);
     multiply6(I, c, h);
     for (int i = 0; i < 6; i++) h[i] += b[i];
+    for (int a = 0; a < domain->carried; a++) { // Irw bias
+        const double *E = tree->blocks[domain->block].E + lane;
+        double        column[6], turned[6];
+        for (int k = 0; k < 6; k++) column[k] = E[TREE_E(domain->r + k, domain->own + a)];
+        mat3_mul_vec(turned, R, column);
+        mat3_mul_vec(turned + 3, R, column + 3);
+        dense_axpy(6, domain->carried_bias[a], turned, h);
+    }
     add_shifted(I, x, shifted);
     add_shifted_wrench(h, x, shifted_h);
     lane_put(6, lanes->h, lane, h);

@@ -22,6 +22,11 @@ void tree_vector_lift(const solver_tree *tree, int i, double *all_modal, double 
         dense_axpy(parent->r, -parent->scale * h[k], interface->a + stride * k, all_modal + parent->offset);
         dense_axpy(parent->r, -h[3 + k], domain->W + stride * k, all_modal + parent->offset);
     }
+    double *carried = all_modal + domain->offset + domain->own;
+    for (size_t s = 0; s < (size_t)domain->carried; s++) {
+        dense_axpy(parent->r, carried[s], domain->P + stride * s, all_modal + parent->offset);
+        carried[s] = 0;
+    }
 }
 
 // One domain on the way up: b holds minus its wrench plus what its children's frames feel, modal its modal forces.
@@ -33,7 +38,8 @@ void tree_vector_up(const solver_tree *tree, int i, double *all_modal, double (*
     double            *b = all_b[i], *modal = all_modal + domain->offset, *E = block->E + domain->lane;
     int                r = domain->r;
     for (int l = 0; l < r; l++) {
-        for (int j = 0; j < l; j++) modal[l] -= E[TREE_E(l, j)] * modal[j];
+        for (int j = 0; j < l && j < domain->own; j++) modal[l] -= E[TREE_E(l, j)] * modal[j];
+        if (l >= domain->own) continue;
         for (int k = 0; k < 6; k++) b[k] += E[TREE_E(r + k, l)] * modal[l];
         E[TREE_E(r + 6, l)] = modal[l] / E[TREE_E(l, l)];
     }
@@ -70,6 +76,7 @@ void tree_respond(const solver_tree *tree, double *modal, double (*b)[6], double
             tree_free_root(tree, domain, b[i], A[i]);
         else
             memset(A[i], 0, sizeof A[i]);
+        tree_carried_down(tree, domain, 0, modal);
         tree_modes(block, domain->lane, A[i], modal + domain->offset);
     }
 }

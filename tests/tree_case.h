@@ -49,6 +49,8 @@ typedef struct case_domain {
     double S1[3 * CASE_MODES], W5[9 * CASE_MODES], W7[9 * CASE_MODES * CASE_MODES], Mqq[CASE_MODES * CASE_MODES];
     domain_interface interfaces[CASE_DOMAINS]; // to its children, in their order
     int              interface_count;
+    int              carried;                              // the last of the r coordinates
+    double           patterns[3 * CASE_ENDS * CASE_MODES]; // that measure them, 3 points x carried
 } case_domain;
 
 typedef struct tree_case {
@@ -97,14 +99,18 @@ static inline void case_rotation(const double t[3], double R[9]) {
     for (int i = 0; i < 9; i++) R[i] = (i % 4 == 0) + s * X[i] + c * XX[i];
 }
 
-static inline void case_interface(tree_case *c, int child) {
-    case_domain *d = &c->d[child], *parent = &c->d[d->parent];
-    double       rows[3 * CASE_ENDS * CASE_MODES], points[3 * CASE_ENDS];
+static inline void case_points_and_rows(const case_domain *d, int r, double *points, double *rows) {
     for (int n = 0; n < CASE_ENDS; n++)
         for (int k = 0; k < 3; k++) {
             points[3 * n + k] = d->end[n][k];
-            for (int l = 0; l < parent->r; l++) rows[3 * (CASE_ENDS * l + n) + k] = d->end_rows[n][k][l];
+            for (int l = 0; l < r; l++) rows[3 * (CASE_ENDS * l + n) + k] = d->end_rows[n][k][l];
         }
+}
+
+static inline void case_interface(tree_case *c, int child) {
+    case_domain *d = &c->d[child], *parent = &c->d[d->parent];
+    double       rows[3 * CASE_ENDS * CASE_MODES], points[3 * CASE_ENDS];
+    case_points_and_rows(d, parent->r, points, rows);
     assert_ok(domain_interface_create(&parent->interfaces[parent->interface_count++], CASE_ENDS, points, d->weight,
                                       parent->r, rows, d->rest));
     assert_int_equal(parent->interfaces[parent->interface_count - 1].flat, d->flat);
@@ -155,6 +161,20 @@ static inline void case_create(tree_case *c, uint64_t seed, int count, const int
     }
 }
 
+// The last `carried` coordinates of each domain become carried, by random patterns.
+static inline void case_carry(tree_case *c, const int *carried) {
+    int used[CASE_DOMAINS] = {0};
+    for (int i = 1; i < c->count; i++) {
+        case_domain *d = &c->d[i], *parent = &c->d[d->parent];
+        double       rows[3 * CASE_ENDS * CASE_MODES], points[3 * CASE_ENDS];
+        d->carried = carried[i];
+        case_points_and_rows(d, parent->r, points, rows);
+        test_random_fill(&c->seed, 3 * CASE_ENDS * d->carried, 0.6, d->patterns);
+        assert_ok(domain_interface_set_carried(&parent->interfaces[used[d->parent]++], CASE_ENDS, points, rows,
+                                               d->carried, d->patterns));
+    }
+}
+
 static inline void case_destroy(tree_case *c) {
     for (int i = 0; i < c->count; i++)
         for (int k = 0; k < c->d[i].interface_count; k++) domain_interface_destroy(&c->d[i].interfaces[k]);
@@ -173,7 +193,8 @@ static inline solver_tree *case_tree(tree_case *c, solver_root root, const solve
                                          .forces = {.r = d->r, .evaluate = case_evaluate, .model = &d->forces},
                                          .interface_count = d->interface_count,
                                          .interfaces = d->interfaces,
-                                         .damping_stiffness = damping_stiffness};
+                                         .damping_stiffness = damping_stiffness,
+                                         .carried = d->carried};
         instances[i] = (solver_tree_instance){.class_index = i,
                                               .parent = d->parent,
                                               .interface = d->parent < 0 ? 0 : used[d->parent]++,
@@ -277,6 +298,34 @@ static inline void c_frame(const tree_case *c, int child, const number *q, numbe
     c_polar(all, R);
 }
 
+// What is carried, from the coordinates of the parents: displacements of the interface's points in the axes of the
+// child, measured by the patterns. Parents come first.
+static inline void c_complete(const tree_case *c, number *q) {
+    for (int i = 1; i < c->count; i++) {
+        const case_domain *d = &c->d[i], *parent = &c->d[d->parent];
+        number             x[3], R[9], rest[3] = {0}, *w = q + c->offset[i] + d->r - d->carried;
+        double             total = 0;
+        c_frame(c, i, q + c->offset[d->parent], x, R);
+        for (int n = 0; n < CASE_ENDS; n++) {
+            total += d->weight[n];
+            for (int k = 0; k < 3; k++) rest[k] += d->weight[n] * d->end[n][k];
+        }
+        for (int s = 0; s < d->carried; s++) {
+            w[s] = 0;
+            for (int n = 0; n < CASE_ENDS; n++)
+                for (int k = 0; k < 3; k++) { // entry k in the axes of the child
+                    number y = 0;
+                    for (int m = 0; m < 3; m++) {
+                        number at = d->end[n][m] - x[m];
+                        for (int l = 0; l < parent->r; l++) at += d->end_rows[n][m][l] * q[c->offset[d->parent] + l];
+                        y += R[3 * m + k] * at - d->rest[3 * m + k] * (d->end[n][m] - rest[m] / total);
+                    }
+                    w[s] += parent->scale / d->scale * d->patterns[3 * (CASE_ENDS * s + n) + k] * y;
+                }
+        }
+    }
+}
+
 // World frames for generalized coordinates xi = (dp, rotation vector, q) at a root pose p, Q.
 static inline void c_frames(const tree_case *c, const double p[3], const double Q[9], const number *xi, number P[][3],
                             number F[][9]) {
@@ -298,8 +347,11 @@ static inline void c_frames(const tree_case *c, const double p[3], const double 
 }
 
 // Positions of all mass points, 3 each.
-static inline void c_points(const tree_case *c, const double p[3], const double Q[9], const number *xi, number *out) {
-    number P[CASE_DOMAINS][3], F[CASE_DOMAINS][9];
+static inline void c_points(const tree_case *c, const double p[3], const double Q[9], const number *given,
+                            number *out) {
+    number P[CASE_DOMAINS][3], F[CASE_DOMAINS][9], xi[6 + CASE_DOMAINS * CASE_MODES];
+    memcpy(xi, given, (size_t)(6 + c->dofs) * sizeof *xi);
+    c_complete(c, xi + 6);
     c_frames(c, p, Q, xi, P, F);
     for (int i = 0; i < c->count; i++)
         for (int n = 0; n < CASE_POINTS; n++) {

@@ -1,0 +1,101 @@
+// Modes of the whole mesh as seeds of its domains.
+//
+// What a domain does in the lowest modes of the body is what its own coordinates must be able to do, so that these
+// modes come out right. With interfaces that children follow, the tree can then move as the whole does.
+#include "libsolver/assembly_internal.h"
+
+#include <pthread.h>
+#include <string.h>
+
+struct assembly_seeds {
+    pthread_mutex_t lock;
+    fem_hash        key;
+    int             count;
+    bool            tried;
+    fem_status      status;
+    modes_basis     basis; // scaled to unit energy
+};
+
+fem_status assembly_seeds_create(assembly_work *w) {
+    int             count = w->options->whole_modes, most;
+    assembly_seeds *seeds = fem_calloc(1, sizeof *seeds);
+    if (!seeds) return fem_fail(FEM_NO_MEMORY, "no memory for the modes of the whole");
+    if (pthread_mutex_init(&seeds->lock, NULL) != 0) {
+        fem_free(seeds);
+        return fem_fail(FEM_NO_MEMORY, "no memory for a lock");
+    }
+    most = solver_class_most_modes(w->mesh->vertex_count, w->fixed_count) / 4;
+    seeds->count = count < most ? count : most;
+    const int numbers[] = {seeds->count, w->options->class.mass, w->options->class.quadrature};
+    seeds->key = fem_hash_add(fem_mesh_hash(w->mesh), numbers, sizeof numbers);
+    seeds->key = fem_hash_add(seeds->key, w->fixed, (size_t)w->fixed_count * sizeof *w->fixed);
+    w->seeds = seeds;
+    return FEM_OK;
+}
+
+void assembly_seeds_destroy(assembly_seeds *seeds) {
+    if (!seeds) return;
+    pthread_mutex_destroy(&seeds->lock);
+    modes_basis_destroy(&seeds->basis);
+    fem_free(seeds);
+}
+
+static fem_status find_modes(const assembly_work *w, assembly_seeds *seeds) {
+    fem_status            status = FEM_OK;
+    size_t                n = 3 * (size_t)w->mesh->vertex_count;
+    fem_body             *body = NULL;
+    fem_sparse            K = {0}, M = {0};
+    fem_body_options      options = fem_body_default_options();
+    modes_lanczos_options lanczos = modes_lanczos_default_options();
+    double               *zero = fem_calloc(n, sizeof *zero);
+    unsigned char        *fixed = w->fixed_count > 0 ? fem_calloc(n, 1) : NULL;
+    options.quadrature = w->options->class.quadrature;
+    lanczos.count = seeds->count;
+    lanczos.tolerance = 1e-6; // they are seeds
+    if (!zero || (w->fixed_count > 0 && !fixed)) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %zu degrees of freedom", n);
+        goto done;
+    }
+    for (int i = 0; i < w->fixed_count; i++) memset(fixed + 3 * (size_t)w->fixed[i], 1, 3);
+    FEM_TRY(fem_body_create(&body, w->mesh, &options));
+    FEM_TRY(fem_body_matrix(body, &K));
+    FEM_TRY(fem_body_matrix(body, &M));
+    fem_body_mass(body, w->options->class.mass, &M);
+    fem_body_evaluate(body, zero, NULL, NULL, &K);
+    modes_problem problem = {.mesh = w->mesh, .K = &K, .M = &M, .fixed = fixed};
+    FEM_TRY(modes_lanczos(&problem, &lanczos, NULL, &seeds->basis, NULL));
+    for (int k = 0; k < seeds->basis.r; k++)
+        dense_scale((int)n, 1 / sqrt(fmax(seeds->basis.omega2[k], 1e-300)), seeds->basis.U + n * (size_t)k);
+done:
+    fem_body_destroy(body);
+    fem_sparse_destroy(&K), fem_sparse_destroy(&M);
+    fem_free(zero), fem_free(fixed);
+    return status;
+}
+
+// Rows of a domain and of its collar.
+static fem_status find(void *context, double **fields) {
+    const assembly_seeds_of *of = context;
+    const assembly_work     *w = of->w;
+    assembly_seeds          *seeds = w->seeds;
+    const domain_part       *part = &w->parts[of->domain];
+    size_t                   own = (size_t)part->mesh.vertex_count, whole = 3 * (size_t)w->mesh->vertex_count;
+    size_t all = w->around[of->domain].vertex_count > 0 ? (size_t)w->around[of->domain].vertex_count : own;
+    pthread_mutex_lock(&seeds->lock);
+    if (!seeds->tried) seeds->status = find_modes(w, seeds), seeds->tried = true;
+    pthread_mutex_unlock(&seeds->lock);
+    if (seeds->status != FEM_OK) return fem_fail(seeds->status, "the modes of the whole body were not found");
+    double *x = fem_alloc(3 * all * (size_t)seeds->count, sizeof *x);
+    if (!x) return fem_fail(FEM_NO_MEMORY, "no memory for %d fields", seeds->count);
+    for (size_t k = 0; k < (size_t)seeds->count; k++)
+        for (size_t v = 0; v < all; v++) {
+            size_t from = (size_t)(v < own ? part->vertices[v] : w->around_vertices[of->domain][v - own]);
+            memcpy(x + 3 * (all * k + v), seeds->basis.U + whole * k + 3 * from, 3 * sizeof *x);
+        }
+    *fields = x;
+    return FEM_OK;
+}
+
+solver_seeds assembly_seeds_for(assembly_seeds_of *of) {
+    return (solver_seeds){.count = of->w->seeds->count, .key = of->w->seeds->key, .find = find, .context = of};
+}
