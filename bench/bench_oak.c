@@ -253,7 +253,8 @@ static void run_steps(const solver_forest *f, const char *what, int steps) {
            1e3 * own * r.seconds_down / parts, 1e3 * own * r.seconds_rest / parts);
     printf("  a twig's tip moved by %.3g m at most; %d shifts, %d domains left to the plain version\n", largest,
            r.shifts, r.plain);
-    printf("  %ld passes besides two in %d steps, %ld steps halved\n", (long)r.extra_passes, 100 + steps, (long)r.halved);
+    printf("  %ld passes besides two in %d steps, %ld steps halved\n", (long)r.extra_passes, 100 + steps,
+           (long)r.halved);
     breeze_destroy(&b);
     solver_tree_destroy(tree);
 }

@@ -142,6 +142,11 @@ static void sums_over_modes(const solver_tree *tree, const tree_block *block, co
         const real             *row = (const real *)interface->a;
         int                     width = interface->stride / LANES;
         real                    x[12], y[12];
+        if (lane + 1 < block->count) {
+            const tree_domain *next = domain + 1, *above = &tree->domains[next->parent];
+            const real        *ahead = (const real *)tree->classes[above->class_index].interfaces[next->interface].a;
+            for (int i = 0; i < 12 * width; i++) __builtin_prefetch(ahead + i);
+        }
         UNROLL_12 for (int i = 0; i < 12; i++) x[i] = y[i] = real_set(0);
         for (int v = 0; v < width; v++) {
             real at = part_of(q + parent->offset, parent->r, v), to = part_of(dq + parent->offset, parent->r, v);
@@ -408,6 +413,13 @@ static void sum_children(const solver_tree *tree, const tree_domain *domain, dou
         int                     carried = child->carried;
         tree_carried_inertia    w;
         if (carried > 0) tree_carried_up(tree, child, &w);
+        if (k + 1 < domain->child_count) { // they are read once a pass, from anywhere
+            const tree_domain *next = &tree->domains[domain->children[k + 1]];
+            for (int i = 0; i < 3 * width; i++) {
+                __builtin_prefetch((const real *)interfaces[next->interface].a + i);
+                __builtin_prefetch((const real *)next->W + i);
+            }
+        }
         for (int i = 0; i < 6; i++)
             for (int j = 0; j < 6; j++) I[6 * i + j] = lanes->I[SYM6(i, j)][child->lane];
         lane_get(6, lanes->h, child->lane, h);
