@@ -112,16 +112,20 @@ $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/plot.o $(BUILD)/liblimber.a
 .PHONY: demo test test-long asan bench bench-long build-tests build-benches
 prepare = @CC='$(CC)' scripts/install-deps && $(MAKE) --no-print-directory $(TOGETHER)
 
-DEMO_VIEW := --azimuth 28 --elevation 10 --zoom 1.25
+# Few modes and coarse branches: a small oak for a first look. bench_oak has the one of the papers.
+DEMO_OAK := --seed 4 --branch-modes 8 --leaf-modes 4 --segments 24 --leaf-scale 1.5 --wind 8 --seconds 4
+DEMO_VIEW := --at 3 --size 720x540 --zoom 1.3 --elevation 4 --sun-azimuth -15 --sun-elevation 48
 demo:
 	+$(prepare) $(BUILD)/limber
-	$(BUILD)/limber run scenes/plant.json -o out/plant
-	$(BUILD)/limber render out/plant/plant.glb -o out/plant/plant.png --at 0.5 --size 800x450 $(DEMO_VIEW)
+	@mkdir -p out
+	$(BUILD)/limber grow oak -o out/oak.json $(DEMO_OAK)
+	$(BUILD)/limber run out/oak.json -o out/oak
+	$(BUILD)/limber render out/oak/oak.glb -o out/oak/oak.png $(DEMO_VIEW)
 	@echo
-	@echo "A plant of nine domains bent over in the wind. The results are in out/plant:"
-	@echo "    plant.png   a picture of it after half a second"
-	@echo "    plant.glb   its motion, for Blender and others; limber render makes pictures and films of it"
-	@echo "    plant.pvd   the meshes with displacements and velocities, for ParaView"
+	@echo "An oak of 41 branches and 1,394 leaves in the wind:"
+	@echo "    out/oak.json      its scene, to be edited and run again"
+	@echo "    out/oak/oak.png   a picture of it after three seconds"
+	@echo "    out/oak/oak.glb   its motion, for Blender and others; limber render makes pictures and films of it"
 
 SCRIPT_TESTS := scripts/check-includes scripts/test-scripts scripts/test-readme scripts/test-example
 SCRIPT_TESTS += $(if $(LIMBER_LONG),scripts/test-mesh-programs) # files of gmsh, tetgen and ccx

@@ -23,7 +23,7 @@ typedef struct app_command {
 extern const app_command command_run, command_check, command_precompute; // scenes
 extern const app_command command_info, command_convert, command_mesh;    // meshes
 extern const app_command command_modes, command_evaluate;                // the gauges of the numerics
-extern const app_command command_decompose, command_render, command_stitch;
+extern const app_command command_decompose, command_render, command_stitch, command_grow;
 
 // ---- options ----------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@
 
 static const app_command *const commands[] = {
     &command_run,   &command_check,    &command_precompute, &command_info,   &command_convert, &command_mesh,
-    &command_modes, &command_evaluate, &command_decompose,  &command_render, &command_stitch};
+    &command_modes, &command_evaluate, &command_decompose,  &command_render, &command_stitch,  &command_grow};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static void print_help(FILE *out) {

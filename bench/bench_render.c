@@ -117,20 +117,25 @@ int main(int argc, char **argv) {
     scene_stage_add(&stage, drawing);
     scene_camera camera = scene_camera_fit(&stage, options.width, options.height, 30, 6, 1.05, 35);
     FEM_TRY(scene_renderer_create(&renderer, &options));
-    double best = INFINITY, cpu = INFINITY;
-    for (int i = 0; i < 3; i++) {
+    double best = INFINITY, cpu = INFINITY, frame = INFINITY;
+    for (int i = 0; i < 5; i++) {
         double begun = fem_seconds();
         FEM_TRY(scene_renderer_draw(renderer, drawing, &stage, &camera, &image));
         best = fmin(best, fem_seconds() - begun);
     }
     fem_set_threads(1);
-    double begun = fem_cpu_seconds();
-    FEM_TRY(scene_renderer_draw(renderer, drawing, &stage, &camera, &image));
-    cpu = fem_cpu_seconds() - begun;
-    FEM_TRY(scene_image_write(image, png));
-    printf("%-34s %10s %12s %10s\n", "picture", "triangles", "s (minimum)", "s, 1 core");
-    printf("%-34s %10d %12.3f %10.3f   goal 2 s\n", "oak, 1280 x 720, four samples", drawing->triangle_count, best,
-           cpu);
+    for (int i = 0; i < 3; i++) { // processor time: others may use the machine
+        double begun = fem_cpu_seconds();
+        FEM_TRY(scene_model_pose(model, 0, &drawing));
+        double posed = fem_cpu_seconds();
+        FEM_TRY(scene_renderer_draw(renderer, drawing, &stage, &camera, &image));
+        cpu = fmin(cpu, fem_cpu_seconds() - posed);
+        FEM_TRY(scene_image_write(image, png));
+        frame = fmin(frame, fem_cpu_seconds() - begun);
+    }
+    printf("%-30s %10s %12s %12s %18s\n", "picture", "triangles", "s (minimum)", "CPU s, 1 core", "with pose and PNG");
+    printf("%-30s %10d %12.3f %12.3f %18.3f   goal 2 s\n", "oak, 1280 x 720, four samples", drawing->triangle_count,
+           best, cpu, frame);
     printf("%s\n%s\n", glb, png);
 done:
     if (status != FEM_OK) fprintf(stderr, "bench_render: %s\n", fem_message());

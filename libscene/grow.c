@@ -29,7 +29,7 @@ typedef struct habit {
 static const habit habits[SCENE_SPECIES] = {
     [SCENE_OAK] = {"oak",
                    7,
-                   0.17,
+                   0.1,
                    3,
                    {8, 4, 0},
                    {0.28, 0.3},

@@ -22,7 +22,7 @@ typedef struct render_map {
 } render_map;
 
 typedef struct render_scratch {
-    float  *projected; // 3 per vertex: x, y, nearness; nearness NAN: behind the camera
+    float  *projected; // 3 per vertex: x, y, nearness; NAN: behind the camera
     size_t  projected_room;
     int    *bins; // triangles, band after band
     size_t  bins_room;
@@ -53,7 +53,7 @@ void render_light_view(render_view *view, const scene_stage *stage, const double
 
 // ---- the renderer -------------------------------------------------------------------------------------------------
 
-enum { RENDER_MOST_SKY = 64, RENDER_SKY_SIZE = 512 };
+enum { RENDER_MOST_SKY = 64, RENDER_SKY_SIZE = 512, RENDER_TAPS = 10 };
 
 struct scene_renderer {
     scene_render_options options;
@@ -65,6 +65,8 @@ struct scene_renderer {
     render_scratch      *worker_scratch; // per worker, for the maps of the sky
     fem_status           sky_status[RENDER_MOST_SKY];
     float                sun[3], sky[3 * RENDER_MOST_SKY]; // directions to the lights
+    float                taps[2 * RENDER_TAPS];            // places around a point where the sun's map is read, texels
+    float                sky_axes[9][RENDER_MOST_SKY];     // those of sky_views, direction after direction
     float                ground_height, radius, centre[3];
     // during a picture
     const scene_drawing *drawing;

@@ -7,6 +7,10 @@
 
 enum { BAND = 32 }; // rows
 
+// of numbers that are no NaN: one instruction each, where fminf and fmaxf are calls
+static inline float least(float a, float b) { return a < b ? a : b; }
+static inline float most(float a, float b) { return a > b ? a : b; }
+
 void render_scratch_destroy(render_scratch *scratch) {
     fem_free(scratch->projected);
     fem_free(scratch->bins);
@@ -70,7 +74,7 @@ static void project_some(void *context, int index, int worker) {
         float *p = f->scratch->projected + 3 * v;
         render_project(f->view, f->drawing->positions + 3 * v, p);
         bool seen = isfinite(p[0]) && isfinite(p[1]) && isfinite(p[2]) && (!f->view->perspective || p[2] > 0);
-        if (!seen) p[2] = NAN;
+        if (!seen) p[0] = p[1] = p[2] = NAN;
     }
 }
 
@@ -80,8 +84,8 @@ static bool find_bands(const filling *f, int triangle, int *first, int *last) {
     const float *a = f->scratch->projected + 3 * (size_t)corner[0], *b = f->scratch->projected + 3 * (size_t)corner[1],
                 *c = f->scratch->projected + 3 * (size_t)corner[2];
     if (isnan(a[2] + b[2] + c[2])) return false;
-    float low = fminf(a[1], fminf(b[1], c[1])), high = fmaxf(a[1], fmaxf(b[1], c[1]));
-    float left = fminf(a[0], fminf(b[0], c[0])), right = fmaxf(a[0], fmaxf(b[0], c[0]));
+    float low = least(a[1], least(b[1], c[1])), high = most(a[1], most(b[1], c[1]));
+    float left = least(a[0], least(b[0], c[0])), right = most(a[0], most(b[0], c[0]));
     if (high < 0 || low >= (float)f->map->height || right < 0 || left >= (float)f->map->width) return false;
     *first = low > 0 ? (int)low / BAND : 0;
     *last = high < (float)f->map->height ? (int)high / BAND : f->bands - 1;
@@ -125,6 +129,8 @@ static bool is_there(const filling *f, int triangle, const scene_paint *paint, c
     return colour[3] * paint->colour[3] >= paint->alpha_cutoff;
 }
 
+static inline int round_up(float x) { return (int)x + ((float)(int)x < x); } // x >= 0
+
 static void fill_triangle(const filling *f, int triangle, int row_low, int row_high) {
     const int         *corner = f->drawing->triangles + 3 * (size_t)triangle;
     const float       *a = f->scratch->projected + 3 * (size_t)corner[0];
@@ -133,21 +139,25 @@ static void fill_triangle(const filling *f, int triangle, int row_low, int row_h
     const scene_paint *paint = &f->drawing->paints[f->drawing->paint[triangle]];
     bool               masked = paint->alpha_cutoff > 0 && paint->image >= 0;
     float              area = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]);
-    if (!(fabsf(area) > 1e-12f)) return;
-    float left = fminf(a[0], fminf(b[0], c[0])), right = fmaxf(a[0], fmaxf(b[0], c[0]));
-    float top = fminf(a[1], fminf(b[1], c[1])), bottom = fmaxf(a[1], fmaxf(b[1], c[1]));
-    int   x0 = left > 0.5f ? (int)ceilf(left - 0.5f) : 0,
-        y0 = top > (float)row_low + 0.5f ? (int)ceilf(top - 0.5f) : row_low;
-    int   x1 = right < (float)f->map->width ? (int)floorf(right - 0.5f) : f->map->width - 1;
-    int   y1 = bottom < (float)row_high ? (int)floorf(bottom - 0.5f) : row_high - 1;
-    float step_b = (c[1] - a[1]) / area, step_c = -(b[1] - a[1]) / area; // per column, of the weights of b and c
+    if (!(fabsf(area) > 1e-12f)) return; // or a corner is behind the camera
+    float left = least(a[0], least(b[0], c[0])), right = most(a[0], most(b[0], c[0]));
+    float top = least(a[1], least(b[1], c[1])), bottom = most(a[1], most(b[1], c[1]));
+    if (!(right >= 0.5f && bottom >= (float)row_low + 0.5f && left < (float)f->map->width && top < (float)row_high))
+        return;
+    // first and last centre of a texel inside; what is rounded is >= 0, where a cast rounds down
+    int x0 = left > 0.5f ? round_up(left - 0.5f) : 0, y0 = top > (float)row_low + 0.5f ? round_up(top - 0.5f) : row_low;
+    int x1 = right < (float)f->map->width ? (int)(right - 0.5f) : f->map->width - 1;
+    int y1 = bottom < (float)row_high ? (int)(bottom - 0.5f) : row_high - 1;
+    if (x0 > x1 || y0 > y1) return; // between the centres, as most are in a small map
+    float inverse = 1 / area;
+    float ux = (c[1] - a[1]) * inverse, uy = -(c[0] - a[0]) * inverse; // weight of b = ux dx + uy dy
+    float vx = -(b[1] - a[1]) * inverse, vy = (b[0] - a[0]) * inverse; // weight of c
     for (int y = y0; y <= y1; y++) {
-        float dy = (float)y + 0.5f - a[1], dx = (float)x0 + 0.5f - a[0];
-        float wb0 = (dx * (c[1] - a[1]) - dy * (c[0] - a[0])) / area,
-              wc0 = (dy * (b[0] - a[0]) - dx * (b[1] - a[1])) / area;
+        float  dy = (float)y + 0.5f - a[1], dx = (float)x0 + 0.5f - a[0];
+        float  wb0 = ux * dx + uy * dy, wc0 = vx * dx + vy * dy;
         float *nearness = f->map->nearness + (size_t)y * (size_t)f->map->width;
         for (int x = x0; x <= x1; x++) {
-            float wb = wb0 + (float)(x - x0) * step_b, wc = wc0 + (float)(x - x0) * step_c, wa = 1 - wb - wc;
+            float wb = wb0 + (float)(x - x0) * ux, wc = wc0 + (float)(x - x0) * vx, wa = 1 - wb - wc;
             if (wa < 0 || wb < 0 || wc < 0) continue;
             float near = wa * a[2] + wb * b[2] + wc * c[2];
             if (!(near > nearness[x]) || (masked && !is_there(f, triangle, paint, (const float[]){wa, wb, wc})))
@@ -158,12 +168,16 @@ static void fill_triangle(const filling *f, int triangle, int row_low, int row_h
     }
 }
 
+static void clear_rows(const render_map *map, int low, int high) {
+    size_t width = (size_t)map->width;
+    for (size_t i = (size_t)low * width; i < (size_t)high * width; i++) map->nearness[i] = -INFINITY;
+}
+
 static void fill_band(void *context, int band, int worker) {
     (void)worker;
     const filling *f = context;
     int            low = band * BAND, high = low + BAND < f->map->height ? low + BAND : f->map->height;
-    size_t         width = (size_t)f->map->width;
-    for (size_t i = (size_t)low * width; i < (size_t)high * width; i++) f->map->nearness[i] = -INFINITY;
+    clear_rows(f->map, low, high);
     for (size_t k = f->scratch->starts[band]; k < f->scratch->starts[band + 1]; k++)
         fill_triangle(f, f->scratch->bins[k], low, high);
 }
@@ -175,15 +189,15 @@ fem_status render_map_fill(render_map *map, const render_view *view, const scene
     int        tasks = (drawing->vertex_count + VERTICES_A_TASK - 1) / VERTICES_A_TASK;
     FEM_TRY(fem_grow((void **)&scratch->projected, &scratch->projected_room, 3 * (size_t)drawing->vertex_count + 1,
                      sizeof *scratch->projected));
-    if (threads)
-        fem_parallel_for(tasks, project_some, &f);
-    else
+    if (!threads) { // in their order, which is that within a band
         for (int i = 0; i < tasks; i++) project_some(&f, i, 0);
+        clear_rows(map, 0, map->height);
+        for (int t = 0; t < drawing->triangle_count; t++) fill_triangle(&f, t, 0, map->height);
+        goto done;
+    }
+    fem_parallel_for(tasks, project_some, &f);
     FEM_TRY(sort_triangles(&f));
-    if (threads)
-        fem_parallel_for(f.bands, fill_band, &f);
-    else
-        for (int i = 0; i < f.bands; i++) fill_band(&f, i, 0);
+    fem_parallel_for(f.bands, fill_band, &f);
 done:
     return status;
 }

@@ -30,7 +30,9 @@ static const colour SKYLIGHT = {0.55f, 0.66f, 0.85f}, THROUGH = {0.9f, 1.0f, 0.3
 static colour sky_colour(const scene_renderer *r, const float direction[3]) {
     float  up = clamp(direction[1]), toward = clamp(dot(direction, r->sun));
     colour c = mix(HORIZON, ZENITH, powf(up, 0.42f));
-    c = add(c, 0.25f * powf(toward, 12), (colour){1, 0.85f, 0.6f});
+    float  t3 = toward * toward * toward, t6 = t3 * t3;
+    c = add(c, 0.25f * t6 * t6, (colour){1, 0.85f, 0.6f});
+    if (toward < 0.98f) return c; // the disc is less than 1e-12 there
     return add(c, 3 * powf(toward, 1500), (colour){1, 0.95f, 0.85f});
 }
 
@@ -47,16 +49,17 @@ static float scramble(uint32_t x, uint32_t y) {
     return (float)(h >> 8) / 16777216;
 }
 
-enum { TAPS = 10 };
+enum { TAPS = RENDER_TAPS };
 
 static float sun_visibility(const scene_renderer *r, const float x[3], const float n[3], float turn) {
     const render_map *map = &r->sun_map;
     float             texel = 1 / r->sun_view.scale, p[3], sum = 0, point[3];
     for (int i = 0; i < 3; i++) point[i] = x[i] + 2 * texel * n[i];
     render_project(&r->sun_view, point, p);
-    for (int k = 0; k < TAPS; k++) { // a spiral of golden angles, turned differently for each sample
-        float radius = 3.2f * sqrtf(((float)k + 0.5f) / TAPS), angle = 2.399963f * (float)k + 6.2831853f * turn;
-        sum += lit(map, p[0] + radius * cosf(angle), p[1] + radius * sinf(angle), p[2], 2 * texel);
+    float cosine = cosf(6.2831853f * turn), sine = sinf(6.2831853f * turn);
+    for (int k = 0; k < TAPS; k++) { // the spiral, turned differently for each sample
+        float x0 = r->taps[2 * k], y0 = r->taps[2 * k + 1];
+        sum += lit(map, p[0] + cosine * x0 - sine * y0, p[1] + sine * x0 + cosine * y0, p[2], 2 * texel);
     }
     return sum / TAPS;
 }
@@ -66,15 +69,22 @@ static float sky_visibility(const scene_renderer *r, const float x[3], const flo
                             float jitter_y) {
     int count = r->options.sky_directions;
     if (count == 0) return 1;
-    float seen = 0, all = 1e-6f;
+    // all these maps have one centre and one scale
+    const render_view *view = &r->sky_views[0];
+    float              texel = 1 / view->scale, d[3], seen = 0, all = 1e-6f;
+    float              cosine[RENDER_MOST_SKY], px[RENDER_MOST_SKY], py[RENDER_MOST_SKY], depth[RENDER_MOST_SKY];
+    for (int i = 0; i < 3; i++) d[i] = x[i] + 1.5f * texel * n[i] - view->eye[i];
     for (int k = 0; k < count; k++) {
-        const render_view *view = &r->sky_views[k];
-        float              cosine = dot(n, r->sky + 3 * k), texel = 1 / view->scale, p[3], point[3];
-        if (cosine <= 0.02f) continue;
-        all += cosine;
-        for (int i = 0; i < 3; i++) point[i] = x[i] + 1.5f * texel * n[i];
-        render_project(view, point, p);
-        seen += cosine * lit(&r->sky_maps[k], p[0] + jitter_x, p[1] + jitter_y, p[2], 1.5f * texel);
+        const float(*a)[RENDER_MOST_SKY] = r->sky_axes;
+        cosine[k] = -(n[0] * a[6][k] + n[1] * a[7][k] + n[2] * a[8][k]); // forward is away from the light
+        px[k] = view->centre_x + jitter_x + view->scale * (a[0][k] * d[0] + a[1][k] * d[1] + a[2][k] * d[2]);
+        py[k] = view->centre_y + jitter_y + view->scale * (a[3][k] * d[0] + a[4][k] * d[1] + a[5][k] * d[2]);
+        depth[k] = a[6][k] * d[0] + a[7][k] * d[1] + a[8][k] * d[2];
+    }
+    for (int k = 0; k < count; k++) {
+        if (cosine[k] <= 0.02f) continue;
+        all += cosine[k];
+        seen += cosine[k] * lit(&r->sky_maps[k], px[k], py[k], -depth[k], 1.5f * texel);
     }
     return seen / all;
 }
@@ -209,4 +219,12 @@ static void shade_row(void *context, int row, int worker) {
     }
 }
 
-void render_shade(scene_renderer *renderer) { fem_parallel_for(renderer->options.height, shade_row, renderer); }
+void render_shade(scene_renderer *renderer) {
+    for (int k = 0; k < TAPS; k++) { // a spiral of golden angles, texels
+        float radius = 3.2f * sqrtf(((float)k + 0.5f) / TAPS), angle = 2.399963f * (float)k;
+        renderer->taps[2 * k] = radius * cosf(angle), renderer->taps[2 * k + 1] = radius * sinf(angle);
+    }
+    for (int k = 0; k < renderer->options.sky_directions; k++)
+        for (int i = 0; i < 9; i++) renderer->sky_axes[i][k] = renderer->sky_views[k].axes[i];
+    fem_parallel_for(renderer->options.height, shade_row, renderer);
+}

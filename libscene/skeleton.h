@@ -55,4 +55,31 @@ const char *scene_species_name(scene_species species);
 bool        scene_species_from_name(scene_species *species, const char *name);
 fem_status  scene_skeleton_grow(scene_skeleton *skeleton, scene_species species, uint64_t seed);
 
+// ---- scenes of plants (plant.c) -----------------------------------------------------------------------------------
+
+// A skeleton as a scene file of instances: branches of a few classes by quantised shape, each a tapered tube, and
+// leaves of one class, with wood and leaf of a species, in wind. z points up.
+typedef struct scene_plant_options {
+    scene_species wood;
+    int           classes;                  // of branches, at most; the trunks have one of their own
+    int           branch_modes, leaf_modes; // of a class
+    bool          hex;                      // branches of hexahedra, not tetrahedra
+    int           rings, segments;          // cells of a branch from axis to surface, and along it
+    double        leaf_thickness;           // m: with the density it gives the mass
+    double        leaf_frequency;           // Hz: lowest of a leaf of mean size that is held at its petiole
+    double        leaf_scale;               // factor on leaves
+    double        wind;                     // m/s at 10 m; 0: none
+    int           seed;                     // of the wind
+    double        seconds;                  // of the run
+    const char   *title;                    // or NULL
+} scene_plant_options;
+scene_plant_options scene_plant_default_options(void);
+typedef struct scene_plant_report {
+    int    branches, leaves, classes, elements; // elements: of all instances
+    int    stubs;         // branches too short to be one; what they carried stands on their parents
+    double height, worst; // m; worst: how far a point of a branch is from where the skeleton had it
+} scene_plant_report;
+fem_status scene_plant_write(const scene_skeleton *skeleton, const scene_plant_options *options, const char *path,
+                             scene_plant_report *report);
+
 #endif

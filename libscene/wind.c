@@ -60,8 +60,8 @@ static fem_status make_surface(const scene_sail *sail, solver_wind_surface *surf
     int               count = sail->triangle_count, *all = NULL;
     const int        *triangles = sail->triangles;
     const scene_drag *drag = &sail->drag;
-    *surface = (solver_wind_surface){.r = sail->basis->r};
-    if (drag->samples == 0) return FEM_OK;
+    *surface = (solver_wind_surface){.r = sail->basis ? sail->basis->r : 0};
+    if (!sail->mesh || drag->samples == 0) return FEM_OK;
     if (!triangles) {
         FEM_TRY(fem_mesh_surface(sail->mesh, &count, &all, NULL));
         triangles = all;

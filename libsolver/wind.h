@@ -51,11 +51,12 @@ fem_status solver_wind_velocities(const solver_wind *wind, double time, int coun
 typedef struct solver_wind_surface {
     int     count; // samples
     int     r;
-    double *X;                  // 3 per sample, class coordinates
-    double *area;               // 3 per sample: unit normal times area at rest
-    double *rows;               // 3 count x r, column-major: displacement of the samples
-    double *turn;               // 3 count x r, column-major: change of `area`
-    double  normal, tangential; // C_n, C_t
+    double *X;                 // 3 per sample, class coordinates
+    double *area;              // 3 per sample: unit normal times area at rest
+    double *rows;              // 3 count x r, column-major: displacement of the samples
+    double *turn;              // 3 count x r, column-major: change of `area`, which turns but never grows: a
+                               // linear change would blow up a leaf that bends far
+    double normal, tangential; // C_n, C_t
 } solver_wind_surface;
 
 // About `samples` places of a triangulated surface with modes (3 vertex_count x r, column-major). Triangles are

@@ -230,6 +230,8 @@ static fem_status apply(solver_wind_load *load, solver_tree *tree,
                 vec3_sub(w, load->air + at, load->V + at);
                 for (int a = 0; a < 3; a++) local[a] = Q[a] * w[0] + Q[3 + a] * w[1] + Q[6 + a] * w[2];
                 for (size_t a = 0; a < 3; a++) area[a] = scale * scale * (s->area[j + a] + load->N[at + a]);
+                double rest = scale * scale * vec3_norm(s->area + j), grown = vec3_norm(area);
+                for (size_t a = 0; grown > rest && a < 3; a++) area[a] *= rest / grown; // see wind.h
                 sample_force(s, density, local, area, f, &slope, n);
                 motion_row(s, j / 3, scale, load->Y + at, n, load->row);
                 if (slope > 0) add_square(r + 6, h * slope, load->row, load->S);

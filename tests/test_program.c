@@ -35,6 +35,13 @@ static void test_usage_mistakes(void **state) {
     static const char *const mistakes[][2] = {
         {"modse x.veg", "unknown command \"modse\" (did you mean \"modes\"?)"},
         {"frobnicate", "unknown command \"frobnicate\""},
+        {"grow oka -o x.json", "expected oak, maple, birch, pine, flower or a skeleton"},
+        {"grow oak", "--output SCENE.json is needed"},
+        {"grow oak -o x.png", "ends in .json"},
+        {"grow oak -o x.json --wood pine", "--wood has no use"},
+        {"grow no.json -o x.json --wood teak", "--wood is \"teak\""},
+        {"grow oak -o x.json --element prism", "expected tet or hex"},
+        {"grow oak -o x.json --classes 0", "--classes"},
         {"decompose x.veg", "--domains N is needed"},
         {"decompose x.veg --domains 4 --method metsi", "expected geodesic, metis, regions or sets"},
         {"decompose x.veg --domains 4 --loops spring", "expected merge, springs or refuse"},

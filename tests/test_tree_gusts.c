@@ -204,9 +204,15 @@ static void test_stiff_domains(void **unused) {
     flower                  f;
     o.damping_stiffness = 0;
     flower_create(&f, &o);
-    for (double factor = 1; factor <= 1e6; factor *= 100) {
-        stiff_run(&f, 0.02, factor, getenv("LIMBER_LONG") ? 10000 : 500);
-        stiff_run(&f, 0.08, factor, getenv("LIMBER_LONG") ? 2000 : 100);
+    static const double factors[] = {1, 100, 1e4, 1e6};
+    for (int k = 0; k < 4; k++) {
+        if (k == 3) { // the stiffest with rigid interfaces only: docs/tree-results.md
+            flower_destroy(&f);
+            o.carried = 0;
+            flower_create(&f, &o);
+        }
+        stiff_run(&f, 0.02, factors[k], getenv("LIMBER_LONG") ? 10000 : 500);
+        stiff_run(&f, 0.08, factors[k], getenv("LIMBER_LONG") ? 2000 : 100);
     }
     flower_destroy(&f);
 }

@@ -380,6 +380,8 @@ static void test_tree_loads(void **state) {
                 area[a] = s->area[3 * k + a];
                 for (int l = 0; l < r; l++) area[a] += s->turn[3 * S * l + 3 * k + a] * q[c.offset[i] + l];
             }
+            double rest = vec3_norm(s->area + 3 * k), grown = vec3_norm(area);
+            for (int a = 0; a < 3 && grown > rest; a++) area[a] *= rest / grown;
             mat3_mul_vec(n, frame.Q, area); // world
             double A = vec3_norm(n) * scale * scale, along;
             vec3_normalize(n);
