@@ -327,16 +327,20 @@ done:
     return status;
 }
 
+enum { MOST_SKETCH = 1536 };
+
 static int sketch_rows(int r, double error, size_t rows) {
-    double wanted = fmin(fmax(1.3 * r / sqrt(error), 96), 1536);
+    double wanted = fmin(fmax(1.3 * r / sqrt(error), 96), MOST_SKETCH);
     return wanted < (double)rows ? (int)wanted / 8 * 8 : (int)rows;
 }
 
-fem_status fit_empirical(const trainer *t, const cubature_training_options *o, const fem_progress *progress,
-                         fitted *result) {
+// One choice with a sketch of so many rows. *coarse: it ended because the sketch could not tell elements apart any
+// longer: what is well fitted in it is not in the whole matrix.
+static fem_status fit_sketch(const trainer *t, const cubature_training_options *o, int rows, bool largest,
+                             const fem_progress *progress, fitted *result, bool *coarse) {
     fem_status      status = FEM_OK;
     const fem_mesh *mesh = fem_body_mesh(t->body);
-    int             rows = sketch_rows(t->r, o->error, t->rows), kept = rows, E = mesh->element_count;
+    int             kept = rows, E = mesh->element_count;
     int             wanted = o->candidates > 0 ? o->candidates : 5 * rows;
     compression     c = {.t = t, .rows = rows};
     greedy          g = {0};
@@ -373,12 +377,16 @@ fem_status fit_empirical(const trainer *t, const cubature_training_options *o, c
     for (double target = o->error;;) {
         int before = g.set.count;
         FEM_TRY(choose(&g, c.Y, y, length, c.count, most, target, blocked, score));
-        if (g.set.count == before && g.error > target) break; // nothing more to be had
+        if (g.set.count == before && g.error > target) { // nothing more to be had
+            *coarse = most == kept && !largest;
+            break;
+        }
         for (int k = 0; k < g.set.count; k++) chosen[k] = elements[g.element[g.set.column[k]]];
         fitted_destroy(&f);
         FEM_TRY(fit_single_weights(t, g.set.count, chosen, &f));
         FEM_TRY(fem_progress_report(progress, "empirical cubature", fit_fraction(f.error, o->error)));
-        if (f.error <= o->error) break;
+        *coarse = f.error > 2 * fmax(g.error, target) && !largest;
+        if (f.error <= o->error || *coarse) break;
         target = fmin(g.error, target) * fmax(0.5, fmin(0.97, o->error / f.error));
     }
     *result = f;
@@ -400,4 +408,15 @@ done:
     greedy_destroy(&g);
     fitted_destroy(&f);
     return status;
+}
+
+fem_status fit_empirical(const trainer *t, const cubature_training_options *o, const fem_progress *progress,
+                         fitted *result) {
+    int most = t->rows < MOST_SKETCH ? (int)t->rows : MOST_SKETCH, rows = sketch_rows(t->r, o->error, t->rows);
+    for (;; rows = 2 * rows < most ? 2 * rows : most) {
+        bool       coarse = false;
+        fem_status status = fit_sketch(t, o, rows, rows >= most, progress, result, &coarse);
+        if (status != FEM_OK || result->error <= o->error || !coarse) return status;
+        fitted_destroy(result);
+    }
 }

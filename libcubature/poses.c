@@ -169,7 +169,7 @@ static fem_status check_rayleigh(int r, const double *rayleigh) {
     return FEM_OK;
 }
 
-static double largest_displacement(int n, const double *u) {
+double largest_displacement(int n, const double *u) {
     double most = 0;
     for (int v = 0; v < n / 3; v++) most = fmax(most, vec3_norm(u + 3 * (size_t)v));
     return most;
@@ -205,9 +205,8 @@ done:
     return status;
 }
 
-// Halves what inverts an element, as often as needed, and evaluates it again.
-static fem_status shrink_inverted(cubature_poses *p, const fem_body *body, const double *U, double *smallest,
-                                  int *inverted) {
+fem_status poses_shrink_inverted(cubature_poses *p, const fem_body *body, const double *U, double *smallest,
+                                 int *inverted) {
     fem_status status = FEM_OK;
     size_t     r = (size_t)p->r;
     double    *q = fem_alloc((size_t)p->count, r * sizeof *q), *f = fem_alloc((size_t)p->count, r * sizeof *f);
@@ -262,7 +261,7 @@ fem_status poses_normal(cubature_poses *result, const fem_body *body, int r, con
                 size * ((centre ? centre[l] : 0) + sigma[l] * random_normal(seed, ((size_t)first + t) * modes + l));
     }
     FEM_TRY(cubature_pose_forces(body, r, U, count, p.q, p.f, smallest));
-    FEM_TRY(shrink_inverted(&p, body, U, smallest, inverted));
+    FEM_TRY(poses_shrink_inverted(&p, body, U, smallest, inverted));
 done:
     fem_free(smallest);
     if (status == FEM_OK)

@@ -1,98 +1,386 @@
-// Training poses that are answers to random loads: f(q) = p, p_i ~ N(0, c sqrt(Q_i)).
+// Training poses that are answers to random loads: f(q) = p with p = c L z, K(0) = L L^T in reduced coordinates and z
+// normal, so that for small c every mode has the same strain energy on average, whatever the basis.
 //
 // Gaussian coordinates are seldom the shape of a body that moves: a slender one bends with hardly any stretch, and a
 // sum of random bending modes without the derivatives that belong to it stretches it. The forces at such poses are
 // those of the stretch, and a rule that is fitted to 1% of them knows nothing of the much smaller ones that bending
-// leaves. For small c both kinds of poses are the same.
+// leaves. The force of a loaded pose is its load.
+//
+// Newton's method needs K at every step of every pose. It runs on a sample of the elements: at first random ones, each
+// standing for the volume around it, then, since poses found so miss their loads by far, a rule that is fitted to a few
+// such poses and their exact forces. What is left of the difference to the exact force, which is computed for all poses
+// together, is added to the load: f_s(q') = p + f_s(q) - f(q), which converges as fast as the sample is good. Poses
+// that are not quite settled are as good as others: their forces are exact in any case.
 #include "libcubature/trainer.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-// Newton steps of a pose, and the residual at which it is near enough: the forces are computed anew at whatever q is
-// reached, so that this only has to bring the stretch down.
-enum { MOST_STEPS = 40, MOST_SHIFTS = 40, MOST_HALVINGS = 20 };
-static const double NEAR = 0.02;
+enum {
+    MOST_STEPS = 40,
+    MOST_SHIFTS = 40,
+    MOST_HALVINGS = 20,
+    ROUNDS = 3,
+    TRIALS = 15,
+    CALIBRATIONS = 10,
+    SAMPLE_SEED = 4711,
+    FIRST_SEED = 2000
+};
+static const double NEAR = 0.02;       // of the load, in the norm of K(0)^-1
+static const double CALIBRATED = 0.05; // of the displacement asked for
 
-typedef struct loaded_work {
-    cubature_forces forces;
-    const double   *rayleigh;
-    double         *p, *f, *d, *next; // r each
-    double         *K, *L;            // r x r
-    double         *work;
-} loaded_work;
-
-static double energy_of(const loaded_work *w, const double *q, double *f, double *K) {
-    double energy;
-    w->forces.evaluate(w->forces.model, q, &energy, f, K, w->work);
-    return energy - dense_dot(w->forces.r, w->p, q);
+void loading_destroy(loading *l) {
+    cubature_rule_destroy(&l->sample);
+    fem_free(l->K0);
+    fem_free(l->L);
+    *l = (loading){0};
 }
 
-static double size_of(const loaded_work *w, const double *force) {
-    double sum = 0;
-    for (int l = 0; l < w->forces.r; l++) sum += force[l] * force[l] / w->rayleigh[l];
+static fem_status stiffness_at_rest(loading *l) {
+    fem_status     status = FEM_OK;
+    size_t         r = (size_t)l->r;
+    cubature_full *full = NULL;
+    double        *zero = fem_calloc(r, sizeof *zero), *work = NULL;
+    l->K0 = fem_alloc(r * r, sizeof *l->K0);
+    FEM_TRY(cubature_full_create(&full, l->body, l->r, l->U));
+    cubature_forces forces = cubature_full_forces(full);
+    work = fem_alloc(forces.work, sizeof *work);
+    if (!zero || !l->K0 || !work) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for the stiffness of %d modes", l->r);
+        goto done;
+    }
+    forces.evaluate(forces.model, zero, NULL, NULL, l->K0, work);
+    l->L = fem_copy(l->K0, r * r, sizeof *l->K0);
+    if (!l->L)
+        status = fem_fail(FEM_NO_MEMORY, "no memory for the stiffness of %d modes", l->r);
+    else if (dense_cholesky(l->r, l->L) != FEM_OK)
+        status = fem_fail(FEM_BAD_INPUT,
+                          "cubature: the stiffness of the %d modes at rest is not positive definite: a "
+                          "mode without stiffness has no scale for its poses",
+                          l->r);
+done:
+    cubature_full_destroy(full);
+    fem_free(zero);
+    fem_free(work);
+    return status;
+}
+
+static int compare_ints(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+
+// Random elements: those nearest to the centres of cells would all lie along the axis of a slender body, and bending
+// would cost them nothing.
+static int draw_sample(const fem_body *body, int r, int *elements) {
+    double weight[27], g[27][24];
+    int    E = fem_body_mesh(body)->element_count, points = fem_body_points(body, 0, weight, g);
+    int    wanted = (16 * r > 320 ? 16 * r : 320) / points;
+    if (wanted < 64) wanted = 64;
+    if (wanted > E) wanted = E;
+    for (int e = 0; e < E; e++) elements[e] = e;
+    for (int i = 0; i < wanted; i++) {
+        int j = i + (int)(random_uniform(SAMPLE_SEED, (unsigned long)i) * (E - i)), swap = elements[i];
+        elements[i] = elements[j], elements[j] = swap;
+    }
+    qsort(elements, (size_t)wanted, sizeof *elements, compare_ints);
+    return wanted;
+}
+
+static fem_status find_poses(const loading *l, unsigned seed, int count, int rounds, const fem_progress *progress,
+                             cubature_poses *result, int *inverted);
+static fem_status find_amplitude(loading *l, double displacement, unsigned seed);
+
+// The rule that takes the place of the random sample.
+static fem_status fit_sample(loading *l, unsigned seed) {
+    cubature_training_options o = cubature_training_default_options();
+    cubature_poses            poses = {0};
+    cubature_rule             rule = {0};
+    int                       inverted;
+    fem_status                status = find_poses(l, seed + FIRST_SEED, 60 + 4 * l->r, 1, NULL, &poses, &inverted);
+    o.error = NEAR, o.seed = seed;
+    if (status == FEM_OK) status = cubature_fit(&rule, l->body, l->r, l->U, &poses, &o, NULL, NULL);
+    if (status == FEM_OK) {
+        cubature_rule_destroy(&l->sample);
+        l->sample = rule;
+    }
+    cubature_poses_destroy(&poses);
+    return status;
+}
+
+fem_status loading_create(loading *result, const fem_body *body, int r, const double *U, double displacement,
+                          unsigned seed) {
+    fem_status      status = FEM_OK;
+    const fem_mesh *mesh = fem_body_mesh(body);
+    loading         l = {.body = body, .r = r, .U = U};
+    int             count = 0;
+    int            *elements = fem_alloc((size_t)mesh->element_count, sizeof *elements);
+    double         *weights = fem_alloc((size_t)mesh->element_count, sizeof *weights);
+    if (!elements || !weights) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for a sample of elements");
+        goto done;
+    }
+    count = draw_sample(body, r, elements);
+    FEM_TRY(sample_shares(body, count, elements, weights));
+    FEM_TRY(cubature_rule_create(&l.sample, body, r, U, count, elements, false, weights));
+    FEM_TRY(stiffness_at_rest(&l));
+    FEM_TRY(find_amplitude(&l, displacement, seed));
+    FEM_TRY(fit_sample(&l, seed));
+    FEM_TRY(find_amplitude(&l, displacement, seed));
+    *result = l;
+    l = (loading){0};
+done:
+    fem_free(elements);
+    fem_free(weights);
+    loading_destroy(&l);
+    return status;
+}
+
+void loading_draw(const loading *l, unsigned seed, int pose, double *p) {
+    size_t r = (size_t)l->r;
+    for (size_t i = 0; i < r; i++) p[i] = 0;
+    for (size_t k = 0; k < r; k++) {
+        double z = l->amplitude * random_normal(seed, (unsigned long)pose * r + k);
+        for (size_t i = k; i < r; i++) p[i] += l->L[k * r + i] * z;
+    }
+}
+
+double loading_size(const loading *l, const double *force) {
+    size_t r = (size_t)l->r;
+    double sum = 0, y[CUBATURE_MOST_MODES];
+    for (size_t i = 0; i < r; i++) {
+        y[i] = force[i];
+        for (size_t k = 0; k < i; k++) y[i] -= l->L[k * r + i] * y[k];
+        y[i] /= l->L[i * r + i];
+        sum += y[i] * y[i];
+    }
     return sqrt(sum);
 }
 
-// d becomes (K + shift diag(Q))^-1 d with the least shift tried that makes it positive definite.
-static bool descend(const loaded_work *w) {
-    size_t r = (size_t)w->forces.r;
+// ---- one pose ------------------------------------------------------------------------------------------------------
+
+typedef struct settling {
+    const loading  *l;
+    cubature_forces forces;
+    const double   *p;
+    double         *f, *d, *next; // r each
+    double         *K, *L;        // r x r
+    double         *work;
+} settling;
+
+static size_t settling_doubles(const loading *l) {
+    size_t r = (size_t)l->r;
+    return 3 * r + 2 * r * r + cubature_rule_forces(&l->sample).work + 8;
+}
+
+static settling settling_place(const loading *l, double *memory) {
+    size_t   r = (size_t)l->r;
+    settling s = {.l = l, .forces = cubature_rule_forces(&l->sample)};
+    s.f = memory, s.d = s.f + r, s.next = s.d + r, s.K = s.next + r, s.L = s.K + r * r, s.work = s.L + r * r;
+    return s;
+}
+
+static double energy_of(const settling *s, const double *q, double *f, double *K) {
+    double energy;
+    s->forces.evaluate(s->forces.model, q, &energy, f, K, s->work);
+    return energy - dense_dot(s->forces.r, s->p, q);
+}
+
+// d becomes (K + shift K(0))^-1 d with the least shift tried that makes it positive definite.
+static bool descend(const settling *s) {
+    size_t r = (size_t)s->forces.r;
     double shift = 0;
     for (int k = 0; k<MOST_SHIFTS; k++, shift = shift> 0 ? 4 * shift : 1e-2) {
-        memcpy(w->L, w->K, r * r * sizeof *w->L);
-        for (size_t l = 0; l < r; l++) w->L[l * r + l] += shift * w->rayleigh[l];
-        if (dense_cholesky((int)r, w->L) != FEM_OK) continue;
-        dense_cholesky_solve((int)r, w->L, 1, w->d);
+        memcpy(s->L, s->K, r * r * sizeof *s->L);
+        dense_axpy((int)(r * r), shift, s->l->K0, s->L);
+        if (dense_cholesky((int)r, s->L) != FEM_OK) continue;
+        dense_cholesky_solve((int)r, s->L, 1, s->d);
         return true;
     }
     return false;
 }
 
-// Newton's method from rest, each step downhill in energy. Ends where it can go no further: that is a pose, too.
-static void settle(const loaded_work *w, double *q) {
-    int    r = w->forces.r;
-    double load = size_of(w, w->p);
-    memset(q, 0, (size_t)r * sizeof *q);
+// Newton's method from q, each step downhill in energy. Ends where it can go no further: that is a pose, too.
+static void settle(const settling *s, double *q) {
+    int    r = s->forces.r;
+    double load = loading_size(s->l, s->p);
     for (int step = 0; step < MOST_STEPS; step++) {
-        double energy = energy_of(w, q, w->f, w->K), fraction = 1;
-        for (int l = 0; l < r; l++) w->d[l] = w->p[l] - w->f[l];
-        if (!(size_of(w, w->d) > NEAR * load) || !descend(w)) return;
+        double energy = energy_of(s, q, s->f, s->K), fraction = 1;
+        for (int l = 0; l < r; l++) s->d[l] = s->p[l] - s->f[l];
+        if (!(loading_size(s->l, s->d) > NEAR / 4 * load) || !descend(s)) return;
         int halvings = 0;
         for (; halvings < MOST_HALVINGS; halvings++, fraction /= 2) {
-            memcpy(w->next, q, (size_t)r * sizeof *q);
-            dense_axpy(r, fraction, w->d, w->next);
-            if (energy_of(w, w->next, NULL, NULL) < energy) break; // false when it is not a number
+            memcpy(s->next, q, (size_t)r * sizeof *q);
+            dense_axpy(r, fraction, s->d, s->next);
+            if (energy_of(s, s->next, NULL, NULL) < energy) break; // false when it is not a number
         }
         if (halvings == MOST_HALVINGS) return;
-        memcpy(q, w->next, (size_t)r * sizeof *q);
+        memcpy(q, s->next, (size_t)r * sizeof *q);
     }
 }
 
-fem_status poses_loaded(double *q, const fem_body *body, int r, const double *U, const double *rayleigh,
-                        double amplitude, unsigned seed, int count, const fem_progress *progress) {
-    fem_status     status = FEM_OK;
-    size_t         modes = (size_t)r;
-    cubature_full *full = NULL;
-    double        *numbers = NULL;
-    loaded_work    w = {.rayleigh = rayleigh};
-    FEM_TRY(cubature_full_create(&full, body, r, U));
-    w.forces = cubature_full_forces(full);
-    numbers = fem_alloc(4 * modes + 2 * modes * modes, sizeof *numbers);
-    w.work = fem_alloc(w.forces.work, sizeof *w.work);
-    if (!numbers || !w.work) {
-        status = fem_fail(FEM_NO_MEMORY, "no memory for poses of %d modes", r);
+// ---- many ----------------------------------------------------------------------------------------------------------
+
+typedef struct loaded_work {
+    const loading *l;
+    size_t         own; // doubles of a worker
+    double        *memory;
+    double        *q, *p;    // r x count
+    unsigned char *finished; // count
+} loaded_work;
+
+static void settle_task(void *context, int index, int worker) {
+    const loaded_work *w = context;
+    settling           s = settling_place(w->l, w->memory + (size_t)worker * w->own);
+    if (w->finished && w->finished[index]) return;
+    s.p = w->p + (size_t)index * (size_t)w->l->r;
+    settle(&s, w->q + (size_t)index * (size_t)w->l->r);
+}
+
+static fem_status loaded_work_create(loaded_work *w, const loading *l, int count) {
+    size_t r = (size_t)l->r, n = (size_t)count;
+    *w = (loaded_work){.l = l, .own = settling_doubles(l)};
+    w->memory = fem_alloc((size_t)fem_threads() * w->own, sizeof *w->memory);
+    w->q = fem_calloc(n, r * sizeof *w->q);
+    w->p = fem_alloc(n, r * sizeof *w->p);
+    w->finished = fem_calloc(n, 1);
+    return w->memory && w->q && w->p && w->finished ? FEM_OK : fem_fail(FEM_NO_MEMORY, "no memory for %d poses", count);
+}
+
+static void loaded_work_destroy(loaded_work *w) {
+    fem_free(w->memory);
+    fem_free(w->q);
+    fem_free(w->p);
+    fem_free(w->finished);
+}
+
+static int compare_doubles(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// Displacements grow with the load, less than in proportion where the body stiffens.
+static fem_status find_amplitude(loading *l, double displacement, unsigned seed) {
+    fem_status  status = FEM_OK;
+    loaded_work w = {0};
+    int         n = 3 * fem_body_mesh(l->body)->vertex_count;
+    size_t      r = (size_t)l->r;
+    double     *u = fem_alloc((size_t)n, sizeof *u), most[TRIALS], low = 0, high = INFINITY;
+    FEM_TRY(loaded_work_create(&w, l, TRIALS));
+    if (!u) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for a pose");
         goto done;
     }
-    w.p = numbers, w.f = w.p + modes, w.d = w.f + modes, w.next = w.d + modes;
-    w.K = w.next + modes, w.L = w.K + modes * modes;
-    for (size_t t = 0; t < (size_t)count; t++) {
-        for (size_t l = 0; l < modes; l++) w.p[l] = amplitude * sqrt(rayleigh[l]) * random_normal(seed, t * modes + l);
-        settle(&w, q + t * modes);
-        if (t % 16 == 0) FEM_TRY(fem_progress_report(progress, "training poses", (double)t / count));
+    l->amplitude = 1;
+    for (int round = 0; round < CALIBRATIONS; round++) {
+        for (int t = 0; t < TRIALS; t++) loading_draw(l, seed, t, w.p + (size_t)t * r);
+        if (round == 0) { // K(0) q = p
+            memcpy(w.q, w.p, TRIALS * r * sizeof *w.q);
+            dense_cholesky_solve(l->r, l->L, TRIALS, w.q);
+        } else {
+            fem_parallel_for(TRIALS, settle_task, &w);
+        }
+        for (int t = 0; t < TRIALS; t++) {
+            dense_gemv_set(n, l->r, 1, l->U, w.q + (size_t)t * r, u);
+            most[t] = largest_displacement(n, u);
+        }
+        qsort(most, TRIALS, sizeof *most, compare_doubles);
+        double median = most[TRIALS / 2];
+        if (!(median > 0) || !isfinite(median)) {
+            status = fem_fail(FEM_BAD_INPUT, "cubature: the modes do not move the body");
+            goto done;
+        }
+        if (round == 0) {
+            l->amplitude = displacement / median;
+            memset(w.q, 0, TRIALS * r * sizeof *w.q);
+            continue;
+        }
+        if (fabs(median / displacement - 1) < CALIBRATED) break;
+        if (median < displacement)
+            low = l->amplitude;
+        else
+            high = l->amplitude;
+        double next = l->amplitude * fmin(4, fmax(0.25, displacement / median));
+        l->amplitude = next > low && next < high ? next : isinf(high) ? 2 * low : (low + high) / 2;
     }
 done:
-    fem_free(numbers);
-    fem_free(w.work);
-    cubature_full_destroy(full);
+    fem_free(u);
+    loaded_work_destroy(&w);
     return status;
+}
+
+// Where the exact forces f are nearer to the loads than those before were, they and q are kept; the load of the next
+// round makes up for the difference. Gives how many poses are not near enough yet.
+static int correct(loaded_work *w, const settling *s, int count, unsigned seed, const double *f, const double *smallest,
+                   double *best, double *miss, double *load) {
+    size_t r = (size_t)w->l->r;
+    int    open = 0;
+    for (int t = 0; t < count; t++) {
+        double *q = w->q + (size_t)t * r, *p = w->p + (size_t)t * r, *kept = best + (size_t)t * r;
+        if (w->finished[t]) continue;
+        loading_draw(w->l, seed, t, load);
+        double size = loading_size(w->l, load);
+        for (size_t i = 0; i < r; i++) load[i] -= f[(size_t)t * r + i]; // what is missing
+        double now = loading_size(w->l, load) / size;
+        if (!(smallest[t] > 0) || !(now < miss[t])) { // turned inside out, or no better: what there was before
+            w->finished[t] = miss[t] < INFINITY;
+            for (size_t i = 0; i < r && !w->finished[t]; i++) p[i] /= 2, q[i] /= 4; // inverted from the start
+            open += !w->finished[t];
+            continue;
+        }
+        miss[t] = now;
+        memcpy(kept, q, r * sizeof *q);
+        w->finished[t] = now < NEAR;
+        if (w->finished[t]) continue;
+        s->forces.evaluate(s->forces.model, q, NULL, s->f, NULL, s->work);
+        for (size_t i = 0; i < r; i++) p[i] = s->f[i] + load[i];
+        open++;
+    }
+    return open;
+}
+
+static fem_status find_poses(const loading *l, unsigned seed, int count, int rounds, const fem_progress *progress,
+                             cubature_poses *result, int *inverted) {
+    fem_status     status = FEM_OK;
+    loaded_work    w = {0};
+    cubature_poses poses = {.r = l->r, .count = count};
+    size_t         r = (size_t)l->r, n = (size_t)count;
+    double        *best = fem_calloc(n, r * sizeof *best), *smallest = fem_alloc(n, sizeof *smallest);
+    double        *miss = fem_alloc(n, sizeof *miss), *load = fem_alloc(r, sizeof *load);
+    poses.f = fem_alloc(n, r * sizeof *poses.f);
+    FEM_TRY(loaded_work_create(&w, l, count));
+    if (!best || !smallest || !miss || !load || !poses.f) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %d poses", count);
+        goto done;
+    }
+    for (int t = 0; t < count; t++) {
+        loading_draw(l, seed, t, w.p + (size_t)t * r);
+        miss[t] = INFINITY;
+    }
+    for (int round = 0; round < rounds; round++) {
+        FEM_TRY(fem_progress_report(progress, "training poses", (double)round / rounds));
+        fem_parallel_for(count, settle_task, &w);
+        FEM_TRY(cubature_pose_forces(l->body, l->r, l->U, count, w.q, poses.f, smallest));
+        settling s = settling_place(l, w.memory);
+        if (correct(&w, &s, count, seed, poses.f, smallest, best, miss, load) == 0) break;
+    }
+    for (int t = 0; t < count; t++) // never upright: halved below
+        if (isinf(miss[t])) memcpy(best + (size_t)t * r, w.q + (size_t)t * r, r * sizeof *best);
+    poses.q = best;
+    best = NULL;
+    FEM_TRY(cubature_pose_forces(l->body, l->r, l->U, count, poses.q, poses.f, smallest));
+    FEM_TRY(poses_shrink_inverted(&poses, l->body, l->U, smallest, inverted));
+    *result = poses;
+    poses = (cubature_poses){0};
+done:
+    fem_free(best);
+    fem_free(smallest);
+    fem_free(miss);
+    fem_free(load);
+    cubature_poses_destroy(&poses);
+    loaded_work_destroy(&w);
+    return status;
+}
+
+fem_status loading_poses(const loading *l, unsigned seed, int count, const fem_progress *progress,
+                         cubature_poses *poses, int *inverted) {
+    return find_poses(l, seed, count, ROUNDS, progress, poses, inverted);
 }

@@ -115,3 +115,60 @@ done:
     fem_free(g.best);
     return status;
 }
+
+// ---- what each of them stands for ----------------------------------------------------------------------------------
+
+enum { SHARE_CHUNK = 512 };
+
+typedef struct sharing {
+    const fem_body *body;
+    int             count;
+    const int      *elements;
+    const double   *centre; // count x 3
+    int            *owner;  // of each element: place in the list
+    double         *volume; // of each element
+} sharing;
+
+static int material_of(const fem_mesh *mesh, int element) { return mesh->regions[mesh->region[element]].material; }
+
+static void share_task(void *context, int index, int worker) {
+    (void)worker;
+    const sharing  *s = context;
+    const fem_mesh *mesh = fem_body_mesh(s->body);
+    int end = (index + 1) * SHARE_CHUNK < mesh->element_count ? (index + 1) * SHARE_CHUNK : mesh->element_count;
+    for (int e = index * SHARE_CHUNK; e < end; e++) {
+        double weight[27], g[27][24], x[3], nearest = INFINITY;
+        int    points = fem_body_points(s->body, e, weight, g);
+        bool   alike = false;
+        s->volume[e] = 0;
+        for (int k = 0; k < points; k++) s->volume[e] += weight[k];
+        element_centre(mesh, e, x);
+        for (int i = 0; i < s->count; i++) {
+            double distance = vec3_distance(x, s->centre + 3 * (size_t)i);
+            bool   same = material_of(mesh, e) == material_of(mesh, s->elements[i]);
+            if ((alike && !same) || (alike == same && distance >= nearest)) continue;
+            nearest = distance, alike = same, s->owner[e] = i;
+        }
+    }
+}
+
+fem_status sample_shares(const fem_body *body, int count, const int *elements, double *shares) {
+    const fem_mesh *mesh = fem_body_mesh(body);
+    int             E = mesh->element_count;
+    sharing         s = {.body = body, .count = count, .elements = elements};
+    double         *centre = fem_alloc((size_t)count, 3 * sizeof *centre);
+    s.owner = fem_calloc((size_t)E, sizeof *s.owner);
+    s.volume = fem_alloc((size_t)E, sizeof *s.volume);
+    fem_status status =
+        centre && s.owner && s.volume ? FEM_OK : fem_fail(FEM_NO_MEMORY, "no memory for the volumes of %d elements", E);
+    if (status == FEM_OK) {
+        for (int i = 0; i < count; i++) element_centre(mesh, elements[i], centre + 3 * (size_t)i), shares[i] = 0;
+        s.centre = centre;
+        fem_parallel_for((E + SHARE_CHUNK - 1) / SHARE_CHUNK, share_task, &s);
+        for (int e = 0; e < E; e++) shares[s.owner[e]] += s.volume[e] / s.volume[elements[s.owner[e]]];
+    }
+    fem_free(centre);
+    fem_free(s.owner);
+    fem_free(s.volume);
+    return status;
+}

@@ -28,8 +28,31 @@ cubature_training_options cubature_training_default_options(void) {
                                        .seed = 1,
                                        .settled = 0.005,
                                        .recentre = true,
+                                       .loaded = true,
                                        .balanced = true,
                                        .most_poses = 5000};
+}
+
+fem_hash cubature_training_hash(fem_hash hash, const cubature_training_options *o) {
+    const int    counts[] = {(int)o->method, o->elements, o->poses,  o->held_out, (int)o->seed,
+                             o->candidates,  o->balanced, o->loaded, o->recentre, o->most_poses};
+    const double numbers[] = {o->error, o->displacement, o->spread, o->settled};
+    return fem_hash_add(fem_hash_add(hash, counts, sizeof counts), numbers, sizeof numbers);
+}
+
+fem_status cubature_rayleigh(const modes_basis *basis, const fem_sparse *K, const fem_sparse *M, double *rayleigh) {
+    size_t  n = (size_t)basis->n;
+    double *work = fem_alloc(n, sizeof *work);
+    if (!work) return fem_fail(FEM_NO_MEMORY, "no memory for %d modes", basis->r);
+    for (int l = 0; l < basis->r; l++) {
+        const double *u = basis->U + (size_t)l * n;
+        fem_sparse_multiply(K, 1, u, work);
+        rayleigh[l] = dense_dot(basis->n, u, work);
+        fem_sparse_multiply(M, 1, u, work);
+        rayleigh[l] /= dense_dot(basis->n, u, work);
+    }
+    fem_free(work);
+    return FEM_OK;
 }
 
 static fem_status bad_count(const char *name, int value, const char *rule) {
@@ -208,11 +231,13 @@ typedef struct training {
     int                              batches, inverted, complete; // complete: no more poses are made
     fitted                           chosen;                      // by an interrupted optimized cubature
     bool                             resumed;
+    loading                          loading; // of loaded poses
 } training;
 
 static void training_destroy(training *t) {
     cubature_poses_destroy(&t->poses);
     fitted_destroy(&t->chosen);
+    loading_destroy(&t->loading);
 }
 
 static fem_status write_checkpoint(const training *t) {
@@ -401,19 +426,6 @@ static fem_status generate_given(training *t) {
     return poses_at(&t->poses, t->body, t->r, t->U, o->given_count, o->given, &t->inverted);
 }
 
-enum { LOADED_POSES = 400 };
-
-static fem_status loaded_poses(const training *t, unsigned seed, int count, cubature_poses *poses, int *inverted) {
-    fem_status status = FEM_OK;
-    double    *q = fem_alloc((size_t)t->r * (size_t)count, sizeof *q);
-    if (!q) return fem_fail(FEM_NO_MEMORY, "no memory for %d poses", count);
-    FEM_TRY(poses_loaded(q, t->body, t->r, t->U, t->rayleigh, t->amplitude, seed, count, t->progress));
-    FEM_TRY(poses_at(poses, t->body, t->r, t->U, count, q, inverted));
-done:
-    fem_free(q);
-    return status;
-}
-
 static double body_diagonal(const fem_mesh *mesh) {
     double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
     for (int v = 0; v < mesh->vertex_count; v++)
@@ -424,20 +436,37 @@ static double body_diagonal(const fem_mesh *mesh) {
     return vec3_distance(low, high);
 }
 
+// c, and what loaded poses are made with
+static fem_status find_amplitude(training *t) {
+    const cubature_training_options *o = t->options;
+    fem_status                       status = FEM_OK;
+    double                           displacement = o->displacement * body_diagonal(fem_body_mesh(t->body));
+    if (o->loaded) {
+        FEM_TRY(loading_create(&t->loading, t->body, t->r, t->U, displacement, o->seed));
+        t->amplitude = t->loading.amplitude;
+    } else if (t->amplitude == 0) { // not of a checkpoint
+        FEM_TRY(cubature_amplitude(t->body, t->r, t->U, t->rayleigh, displacement, o->seed, &t->amplitude));
+    }
+done:
+    return status;
+}
+
+// Several times as many rows as a rule of 1% has elements; the weights of a modal rule have the rows of one mode each.
+static int loaded_count(const training *t) { return (t->options->method == CUBATURE_MODAL ? 3 : 1) * (100 + 6 * t->r); }
+
 static fem_status make_poses(training *t, double *centre, double *sigma) {
     fem_status                       status = FEM_OK;
     const cubature_training_options *o = t->options;
     if (o->given_count > 0 && !t->complete) FEM_TRY(generate_given(t));
-    if ((o->given_count == 0 || o->held_out > 0) && t->amplitude == 0)
-        FEM_TRY(cubature_amplitude(t->body, t->r, t->U, t->rayleigh,
-                                   o->displacement * body_diagonal(fem_body_mesh(t->body)), o->seed, &t->amplitude));
+    if ((o->given_count == 0 && !t->complete) || o->held_out > 0) FEM_TRY(find_amplitude(t));
     if (t->complete) return write_checkpoint(t);
-    for (int l = 0; l < t->r; l++) {
+    for (int l = 0; l < t->r && !o->loaded; l++) {
         centre[l] = 0;
         sigma[l] = t->amplitude / sqrt(t->rayleigh[l]);
     }
     if (o->loaded) {
-        FEM_TRY(loaded_poses(t, o->seed, o->poses > 0 ? o->poses : LOADED_POSES, &t->poses, &t->inverted));
+        FEM_TRY(loading_poses(&t->loading, o->seed, o->poses > 0 ? o->poses : loaded_count(t), t->progress, &t->poses,
+                              &t->inverted));
         t->complete = 1;
     } else if (o->poses > 0) {
         FEM_TRY(make_batch(t, NULL, sigma, o->poses));
@@ -475,7 +504,7 @@ static fem_status test_rule(const training *t, const cubature_rule *rule, cubatu
     if (t->options->held_out == 0) return FEM_OK;
     unsigned   seed = t->options->seed + HELD_OUT_SEED;
     int        count = t->options->held_out, inverted;
-    fem_status status = t->options->loaded ? loaded_poses(t, seed, count, &others, &inverted)
+    fem_status status = t->options->loaded ? loading_poses(&t->loading, seed, count, NULL, &others, &inverted)
                                            : cubature_poses_sample(&others, t->body, t->r, t->U, t->rayleigh,
                                                                    t->amplitude, t->options->spread, seed, count, NULL);
     if (status == FEM_OK) report->held_out_error = cubature_rule_error(rule, &others, t->options->balanced);

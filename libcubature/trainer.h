@@ -37,9 +37,30 @@ void trainer_some_columns(const trainer *t, int worker, int count, const int *el
 fem_status poses_normal(cubature_poses *poses, const fem_body *body, int r, const double *U, const double *centre,
                         const double *sigma, double spread, unsigned seed, int first, int count, int *inverted);
 
-// q (r x count) = answers to random loads of standard deviations amplitude x sqrt(rayleigh) (poses_loaded.c).
-fem_status poses_loaded(double *q, const fem_body *body, int r, const double *U, const double *rayleigh,
-                        double amplitude, unsigned seed, int count, const fem_progress *progress);
+// Halves what inverts an element (smallest <= 0), as often as needed, and evaluates it again; *inverted of them.
+fem_status poses_shrink_inverted(cubature_poses *poses, const fem_body *body, const double *U, double *smallest,
+                                 int *inverted);
+double     largest_displacement(int n, const double *u);
+
+// Poses that answer random loads (poses_loaded.c).
+typedef struct loading {
+    const fem_body *body;
+    int             r;
+    const double   *U;
+    cubature_rule   sample; // elements that stand for all
+    double         *K0;     // r x r
+    double         *L;      // of K0 = L L^T, lower
+    double          amplitude;
+} loading;
+// With an amplitude so that the median of the largest displacement is `displacement` (metres).
+fem_status loading_create(loading *l, const fem_body *body, int r, const double *U, double displacement, unsigned seed);
+void       loading_destroy(loading *l);
+void       loading_draw(const loading *l, unsigned seed, int pose, double *p); // the load of a pose
+double     loading_size(const loading *l, const double *force);                // |L^-1 force|
+fem_status loading_poses(const loading *l, unsigned seed, int count, const fem_progress *progress,
+                         cubature_poses *poses, int *inverted);
+// Of each element the volume that is nearest to it, of its material where it can be, over its own (sample.c).
+fem_status sample_shares(const fem_body *body, int count, const int *elements, double *shares);
 
 // Random numbers that depend on their place only.
 double random_uniform(unsigned seed, unsigned long index); // (0, 1)

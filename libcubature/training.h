@@ -43,6 +43,10 @@ typedef struct cubature_training_options {
 } cubature_training_options;
 cubature_training_options cubature_training_default_options(void); // empirical, 1%, incremental, 100 held out
 fem_status                cubature_training_check(const cubature_training_options *options);
+// With all that a rule depends on, beside body and basis; given poses and the checkpoint are not read.
+fem_hash cubature_training_hash(fem_hash hash, const cubature_training_options *options);
+// u^T K u / u^T M u of each mode.
+fem_status cubature_rayleigh(const modes_basis *basis, const fem_sparse *K, const fem_sparse *M, double *rayleigh);
 
 typedef struct cubature_training_report {
     int    poses, batches; // used for training; batches of the incremental generation

@@ -40,7 +40,7 @@ static fem_hash class_key(const scene_part *part, fem_mass_kind mass) {
     hash = hash_int(hash, part->quadrature);
     hash = hash_int(hash, (int)mass);
     hash = hash_int(hash, (int)part->forces);
-    if (part->forces == SCENE_CUBATURE) hash = scene_cubature_hash(hash, &part->training);
+    if (part->forces == SCENE_CUBATURE) hash = cubature_training_hash(hash, &part->training);
     hash = fem_hash_add(hash, part->fixed.items, (size_t)part->fixed.count * sizeof *part->fixed.items);
     hash = hash_int(hash, (int)modes->method);
     hash = hash_recipe(hash, &modes->recipe);
@@ -407,7 +407,7 @@ static fem_status create_cached(scene_class *c, const scene_part *part, const fe
     FEM_TRY(make_class(c, part, body, mass, path, key, progress));
     if (c->rule.count > 0) {
         snprintf(text, sizeof text, "%.1100s.vtu", path);
-        if (scene_cubature_write(c, &part->mesh, text) != FEM_OK) FEM_TRY(scene_add_note(notes, fem_message()));
+        if (scene_cubature_write(&c->rule, &part->mesh, text) != FEM_OK) FEM_TRY(scene_add_note(notes, fem_message()));
     }
     c->kept = scene_class_write(&stored, key, path) == FEM_OK;
     if (!c->kept) {

@@ -52,7 +52,6 @@ fem_status scene_add_note(char **notes, const char *text); // a line of text
 
 // ---- cubature (class_cubature.c) -----------------------------------------------------------------------------------
 
-fem_hash scene_cubature_hash(fem_hash hash, const cubature_training_options *options);
 // Trains the rule of a class whose basis is made. An interrupted training goes on from `checkpoint` (may be NULL).
 fem_status scene_cubature_train(scene_class *class, const scene_part *part, const fem_body *body, const fem_sparse *K,
                                 const fem_sparse *M, const char *checkpoint, fem_hash key,
@@ -67,6 +66,6 @@ fem_status scene_cubature_finish(scene_class *class, const fem_body *body);
 // What the user should know of a training, as one line, or NULL. Caller frees.
 fem_status scene_cubature_note(const scene_class *class, const scene_part *part, char **text);
 // A .vtu of the chosen elements with their weights.
-fem_status scene_cubature_write(const scene_class *class, const fem_mesh *mesh, const char *path);
+fem_status scene_cubature_write(const cubature_rule *rule, const fem_mesh *mesh, const char *path);
 
 #endif

@@ -5,34 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-fem_hash scene_cubature_hash(fem_hash hash, const cubature_training_options *o) {
-    const int    counts[] = {(int)o->method, o->elements, o->poses, o->held_out, (int)o->seed};
-    const double numbers[] = {o->error, o->displacement};
-    return fem_hash_add(fem_hash_add(hash, counts, sizeof counts), numbers, sizeof numbers);
-}
-
-// u^T K u / u^T M u of each mode
-static fem_status rayleigh_quotients(const modes_basis *basis, const fem_sparse *K, const fem_sparse *M,
-                                     double **rayleigh) {
-    size_t  n = (size_t)basis->n;
-    double *work = fem_alloc(n, sizeof *work), *out = fem_alloc((size_t)basis->r, sizeof *out);
-    if (!work || !out) {
-        fem_free(work);
-        fem_free(out);
-        return fem_fail(FEM_NO_MEMORY, "no memory for %d modes", basis->r);
-    }
-    for (int l = 0; l < basis->r; l++) {
-        const double *u = basis->U + (size_t)l * n;
-        fem_sparse_multiply(K, 1, u, work);
-        out[l] = dense_dot(basis->n, u, work);
-        fem_sparse_multiply(M, 1, u, work);
-        out[l] /= dense_dot(basis->n, u, work);
-    }
-    fem_free(work);
-    *rayleigh = out;
-    return FEM_OK;
-}
-
 fem_status scene_cubature_train(scene_class *c, const scene_part *part, const fem_body *body, const fem_sparse *K,
                                 const fem_sparse *M, const char *path, fem_hash key, const fem_progress *progress) {
     fem_status                status = FEM_OK;
@@ -47,7 +19,12 @@ fem_status scene_cubature_train(scene_class *c, const scene_part *part, const fe
         options.checkpoint = checkpoint;
         options.checkpoint_key = key;
     }
-    FEM_TRY(rayleigh_quotients(&c->basis, K, M, &rayleigh));
+    rayleigh = fem_alloc((size_t)c->basis.r, sizeof *rayleigh);
+    if (!rayleigh) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %d modes", c->basis.r);
+        goto done;
+    }
+    FEM_TRY(cubature_rayleigh(&c->basis, K, M, rayleigh));
     FEM_TRY(cubature_train(&c->rule, body, c->basis.r, c->basis.U, rayleigh, &options, progress, &c->training));
 done:
     fem_free(rayleigh);
@@ -139,10 +116,10 @@ fem_status scene_cubature_note(const scene_class *c, const scene_part *part, cha
 }
 
 // The elements as a mesh of their own; vertices that none of them has are left out. A modal rule's weight is the mean.
-fem_status scene_cubature_write(const scene_class *c, const fem_mesh *mesh, const char *path) {
+fem_status scene_cubature_write(const cubature_rule *rule, const fem_mesh *mesh, const char *path) {
     fem_status status = FEM_OK;
-    int        width = fem_element_vertices(mesh->type), count = c->rule.count, vertices = 0;
-    size_t     corners = (size_t)count * (size_t)width, per = c->rule.modal ? (size_t)c->rule.r : 1;
+    int        width = fem_element_vertices(mesh->type), count = rule->count, vertices = 0;
+    size_t     corners = (size_t)count * (size_t)width, per = rule->modal ? (size_t)rule->r : 1;
     fem_region region = {.name = fem_copy_string("cubature")};
     fem_mesh   chosen = {.type = mesh->type, .element_count = count, .region_count = 1, .regions = &region};
     int       *place = fem_alloc((size_t)mesh->vertex_count, sizeof *place);
@@ -157,10 +134,10 @@ fem_status scene_cubature_write(const scene_class *c, const fem_mesh *mesh, cons
     }
     memset(place, 0xff, (size_t)mesh->vertex_count * sizeof *place);
     for (int i = 0; i < count; i++) {
-        number[i] = c->rule.elements[i];
-        for (size_t l = 0; l < per; l++) weight[i] += c->rule.weights[(size_t)i * per + l] / (double)per;
+        number[i] = rule->elements[i];
+        for (size_t l = 0; l < per; l++) weight[i] += rule->weights[(size_t)i * per + l] / (double)per;
         for (int a = 0; a < width; a++) {
-            int v = mesh->elements[(size_t)c->rule.elements[i] * (size_t)width + (size_t)a];
+            int v = mesh->elements[(size_t)rule->elements[i] * (size_t)width + (size_t)a];
             if (place[v] < 0) {
                 memcpy(chosen.vertices + 3 * (size_t)vertices, mesh->vertices + 3 * (size_t)v, 3 * sizeof(double));
                 place[v] = vertices++;

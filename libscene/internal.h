@@ -214,7 +214,7 @@ typedef struct raw_part {
     double       scale;
     raw_modes    modes;
     struct {
-        int    type, method, elements, poses, held_out, seed;
+        int    type, method, elements, poses, sampling, held_out, seed;
         double error, displacement;
     } forces;
     struct {

@@ -221,7 +221,9 @@ static const scene_key forces_keys[] = {
     {.name = "elements", .type = KEY_INTEGER, .only = 1 << SCENE_CUBATURE, .fallback = {0}, .otherwise = "no limit", WITHIN(0, 1000000), AT(raw_part, forces.elements),
      .about = "elements at most"},
     {.name = "poses", .type = KEY_INTEGER, .only = 1 << SCENE_CUBATURE, .fallback = {0}, .otherwise = "as many as the error needs", WITHIN(0, 1000000), AT(raw_part, forces.poses),
-     .about = "training poses, drawn at random; 0: incremental generation, which stops by itself"},
+     .about = "training poses, drawn at random; 0: by the number of modes, and with `gaussian` incremental generation, which stops by itself"},
+    {.name = "sampling", .type = KEY_CHOICE, .only = 1 << SCENE_CUBATURE, .choices = "loads|gaussian", .fallback = {0}, AT(raw_part, forces.sampling),
+     .about = "training poses are answers to random loads, or random coordinates"},
     {.name = "displacement", .only = 1 << SCENE_CUBATURE, .fallback = {0.1}, POSITIVE(10), AT(raw_part, forces.displacement),
      .about = "how far training poses go: the median of their largest displacement, as a part of the body's diagonal"},
     {.name = "held_out", .type = KEY_INTEGER, .only = 1 << SCENE_CUBATURE, .fallback = {100}, WITHIN(0, 1000000), AT(raw_part, forces.held_out),
@@ -296,7 +298,7 @@ static const scene_table domain_damping_table = {.name = "domain_damping", TABLE
 
 static const scene_key domain_keys[] = {
     {.name = "modes", .type = KEY_INTEGER, .fallback = {-1}, .otherwise = "as the others", WITHIN(0, 1000), AT(raw_domain, modes), .about = "its modes; 0 makes it rigid"},
-    {.name = "forces", .type = KEY_CHOICE, .choices = "part|polynomial|linear|full|warped", .fallback = {0}, AT(raw_domain, forces),
+    {.name = "forces", .type = KEY_CHOICE, .choices = "part|polynomial|linear|full|warped|cubature", .fallback = {0}, AT(raw_domain, forces),
      .about = "its internal forces; warped: small strain, shown as if large parts turned; part: those of the part"},
     {.name = "stiffness", .fallback = {NAN}, .otherwise = "1", POSITIVE(1e12), AT(raw_domain, stiffness), .about = "factor on its stiffness"},
     {.name = "frequency", .fallback = {NAN}, .otherwise = "1", POSITIVE(1e6), AT(raw_domain, frequency), .about = "factor on its frequencies, the root of the above"},

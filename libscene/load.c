@@ -145,6 +145,7 @@ static fem_status read_part(scene_reader *reader, const cJSON *node, int materia
     part->training.poses = raw.forces.poses;
     part->training.displacement = raw.forces.displacement;
     part->training.held_out = raw.forces.held_out;
+    part->training.loaded = raw.forces.sampling == 0;
     part->training.seed = (unsigned)raw.forces.seed;
     part->drag = (scene_drag){raw.drag.normal, raw.drag.tangential, raw.drag.samples};
     FEM_TRY(scene_read_modes(reader, cJSON_GetObjectItemCaseSensitive(node, "modes"), &raw.modes, part, &part->modes));

@@ -34,7 +34,7 @@ static fem_status check_forces(const scene_reader *reader, const cJSON *node, co
         if (material != FEM_STVK && material != FEM_ORTHOTROPIC)
             return reader_fail(reader, node,
                                "the material of the region \"%.60s\" is %s, which has no polynomial; stvk and "
-                               "orthotropic have, and forces \"full\" or \"linear\" take any material",
+                               "orthotropic have, and forces \"cubature\", \"full\" or \"linear\" take any material",
                                region->name, fem_material_kind_name(material));
     }
     return FEM_OK;
@@ -101,8 +101,8 @@ done:
 
 static void copy_options(const raw_decompose *raw, const scene_part *part, scene *s) {
     solver_assembly_options        *a = &s->tree.assembly;
-    static const solver_forces_kind kinds[] = {SOLVER_FORCES_POLYNOMIAL, SOLVER_FORCES_LINEAR,
-                                               SOLVER_FORCES_FULL}; // as scene_forces_kind
+    static const solver_forces_kind kinds[] = {SOLVER_FORCES_POLYNOMIAL, SOLVER_FORCES_LINEAR, SOLVER_FORCES_FULL,
+                                               SOLVER_FORCES_CUBATURE}; // as scene_forces_kind
     *a = solver_assembly_default_options();
     modes_recipe recipe = part->modes.recipe;
     recipe.keep = true;
@@ -110,6 +110,7 @@ static void copy_options(const raw_decompose *raw, const scene_part *part, scene
     a->class.recipe = recipe;
     a->class.wrenches = raw->wrenches;
     a->class.forces = kinds[part->forces];
+    a->class.training = part->training;
     a->class.quadrature = part->quadrature;
     a->class.mass = s->solver.mass;
     a->damping_mass = s->solver.damping_mass;
@@ -141,11 +142,6 @@ fem_status scene_read_decompose(scene_reader *reader, const cJSON *object, const
         return reader_fail(reader, node,
                            "the part's modes are a %s, but the bases of domains are \"krylov\" or \"lanczos\"",
                            part->modes.method == SCENE_MODES_FILE ? "file" : "sketch");
-    if (part->forces == SCENE_CUBATURE)
-        return reader_fail(reader, node,
-                           "the part's forces are \"cubature\", which domains do not have; \"polynomial\", "
-                           "\"linear\" or \"full\" would do (parts.%s.forces.type)",
-                           part->name);
     if (raw->modes >= 0 && raw->total > 0)
         return reader_fail(reader, node, "has \"modes\" for each domain and a \"total\" to share out, expected one");
     FEM_TRY(reader_prefix(reader, node, domain_decompose(&s->tree.domains, &part->mesh, &cut)));

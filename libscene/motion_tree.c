@@ -31,17 +31,28 @@ static const char *cache_name(const cache_context *c, const solver_class *class)
     return c->s->forest.count > 0 ? class->name : c->s->parts[c->s->object].name;
 }
 
+static const cubature_training_options *class_training(const cache_context *c, const solver_class *class) {
+    const scene_part *part = &c->s->parts[c->s->object];
+    for (int i = 0; i < c->s->part_count; i++)
+        if (strcmp(c->s->parts[i].name, cache_name(c, class)) == 0) part = &c->s->parts[i];
+    return &part->training;
+}
+
 static bool load_class(void *context, fem_hash key, solver_class *class) {
     cache_context *c = context;
     char          *path = NULL;
-    scene_stored   stored = {.basis = &class->basis, .polynomial = &class->polynomial};
-    fem_status     status = scene_cache_path(&path, c->s->cache, cache_name(c, class), key);
+    scene_stored   stored = {
+          .basis = &class->basis, .polynomial = &class->polynomial, .rule = &class->rule, .training = &class->training};
+    bool       cubature = class->kind == SOLVER_FORCES_CUBATURE;
+    fem_status status = scene_cache_path(&path, c->s->cache, cache_name(c, class), key);
     if (status == FEM_OK)
-        status = scene_class_read(&stored, &class->mesh, class->kind == SOLVER_FORCES_POLYNOMIAL, NULL, key, path);
+        status = scene_class_read(&stored, &class->mesh, class->kind == SOLVER_FORCES_POLYNOMIAL,
+                                  cubature ? class_training(c, class) : NULL, key, path);
     if (status == FEM_BAD_INPUT) note(c, "it is computed again", true);
     if (status != FEM_OK) {
         modes_basis_destroy(&class->basis);
         cubature_polynomial_destroy(&class->polynomial);
+        cubature_rule_destroy(&class->rule);
         class->basis.n = 3 * class->mesh.vertex_count;
     }
     fem_free(path);
@@ -49,15 +60,40 @@ static bool load_class(void *context, fem_hash key, solver_class *class) {
 }
 
 static void save_class(void *context, fem_hash key, const solver_class *class) {
-    cache_context      *c = context;
-    char               *path = NULL;
-    modes_basis         basis = class->basis;
-    cubature_polynomial polynomial = class->polynomial;
-    scene_stored        stored = {.basis = &basis, .polynomial = &polynomial};
-    fem_status          status = scene_cache_path(&path, c->s->cache, cache_name(c, class), key);
+    cache_context           *c = context;
+    char                    *path = NULL;
+    modes_basis              basis = class->basis;
+    cubature_polynomial      polynomial = class->polynomial;
+    cubature_rule            rule = class->rule;
+    cubature_training_report training = class->training;
+    scene_stored             stored = {
+                    .basis = &basis, .polynomial = &polynomial, .rule = rule.count > 0 ? &rule : NULL, .training = &training};
+    char       text[1200];
+    fem_status status = scene_cache_path(&path, c->s->cache, cache_name(c, class), key);
     if (status == FEM_OK) status = scene_class_write(&stored, key, path);
     if (status != FEM_OK) note(c, "the class is not kept", false);
+    if (status == FEM_OK && rule.count > 0) {
+        snprintf(text, sizeof text, "%.1100s.vtu", path);
+        if (scene_cubature_write(&rule, &class->mesh, text) != FEM_OK)
+            note(c, "the chosen elements are not shown", true);
+    }
     fem_free(path);
+}
+
+// One line for all domains.
+static fem_status note_rules(const solver_assembly *a, const scene *s, char **notes) {
+    int  missed = 0, inverted = 0;
+    char text[400];
+    for (int i = 0; i < a->count; i++) {
+        missed += a->classes[i]->rule.count > 0 && !a->classes[i]->training.reached;
+        inverted += a->classes[i]->training.inverted;
+    }
+    if (missed == 0 && inverted == 0) return FEM_OK;
+    snprintf(text, sizeof text,
+             "cubature: %d of %d domains did not reach the error of %g; %d training poses inverted an element and were "
+             "made smaller",
+             missed, a->count, s->tree.assembly.class.training.error, inverted);
+    return scene_add_note(notes, text);
 }
 
 fem_status scene_assemble(solver_assembly **assembly, const scene *s, const fem_progress *progress, char **notes,
@@ -69,6 +105,7 @@ fem_status scene_assemble(solver_assembly **assembly, const scene *s, const fem_
         solver_assembly_create(assembly, &part->mesh, &s->tree.domains, part->fixed.count, part->fixed.items,
                                &s->tree.assembly, s->cache ? &store : NULL, progress);
     if (kept) *kept = context.kept;
+    if (status == FEM_OK) status = note_rules(*assembly, s, notes);
     if (status != FEM_OK && status != FEM_STOPPED) fem_fail_prefix(status, "%s: part \"%s\": ", s->path, part->name);
     return status;
 }
@@ -82,6 +119,30 @@ fem_status scene_precompute_forest(const scene *s, solver_forest *forest, const 
     return status;
 }
 
+// The rule of each domain; `training` has all elements and the worst errors. Without memory the list is left out.
+static void report_rules(const solver_assembly *a, scene_result *result) {
+    int count = 0;
+    for (int i = 0; i < a->count; i++) count += a->classes[i]->rule.count > 0;
+    fem_free(result->rules);
+    result->rules = NULL, result->rule_count = 0;
+    if (count == 0) return;
+    result->rules = fem_alloc((size_t)count, sizeof *result->rules);
+    cubature_training_report *all = &result->training;
+    *all = (cubature_training_report){.reached = true};
+    for (int i = 0; i < a->count; i++) {
+        const cubature_training_report *t = &a->classes[i]->training;
+        if (a->classes[i]->rule.count == 0) continue;
+        if (result->rules)
+            result->rules[result->rule_count++] =
+                (scene_rule){.domain = i, .elements = a->classes[i]->mesh.element_count, .training = *t};
+        all->elements += t->elements, all->poses += t->poses;
+        all->inverted += t->inverted, all->dropped += t->dropped;
+        all->fit_error = fmax(all->fit_error, t->fit_error);
+        all->held_out_error = fmax(all->held_out_error, t->held_out_error);
+        all->reached = all->reached && t->reached;
+    }
+}
+
 void scene_report_assembly(const solver_assembly *a, scene_result *result) {
     result->domains = a->count;
     result->cached_domains = a->cached;
@@ -91,6 +152,7 @@ void scene_report_assembly(const solver_assembly *a, scene_result *result) {
     result->seconds_forces = a->seconds_forces;
     for (int i = 0; i < a->count; i++)
         if (a->classes[i]->basis.r > 0 && !a->classes[i]->cached) result->cached = false;
+    report_rules(a, result);
 }
 
 // ---- the motion ----------------------------------------------------------------------------------------------------

@@ -353,6 +353,7 @@ void scene_result_destroy(scene_result *result) {
     fem_free(result->changes);
     fem_free(result->probes);
     fem_free(result->notes);
+    fem_free(result->rules);
     *result = (scene_result){0};
 }
 

@@ -243,6 +243,13 @@ void scene_move_point(const scene_move *move, double time, const double X[3], do
 
 // ---- run and out ----------------------------------------------------------------------------------------------------
 
+// The cubature of one domain.
+typedef struct scene_rule {
+    int                      domain;
+    int                      elements; // of the domain, of which training.elements were chosen
+    cubature_training_report training;
+} scene_rule;
+
 // A change of a stitched body: what it took and what came of it.
 typedef struct scene_change {
     double               time;
@@ -277,7 +284,9 @@ typedef struct scene_result {
     bool                     cached;                        // the class was read from the cache
     bool                     kept;                          // of a precomputation: all is in the cache now
     double                   seconds_modes, seconds_forces; // to make the class
-    cubature_training_report training;                      // of cubature; elements = 0 without
+    cubature_training_report training; // of cubature; elements = 0 without. Of a tree: sums, and the largest errors
+    int                      rule_count;
+    scene_rule              *rules; // of the domains that have cubature
     solver_step_report       step;
     solver_contact_report    contact;
     double                   contact_force[3];                // on the body, N, of the last step

@@ -4,7 +4,7 @@
 #include <string.h>
 
 const char *solver_forces_name(solver_forces_kind kind) {
-    static const char *const names[] = {"polynomial", "linear", "full", "warped"};
+    static const char *const names[] = {"polynomial", "linear", "full", "warped", "cubature"};
     return names[kind];
 }
 
@@ -14,7 +14,8 @@ solver_class_options solver_class_default_options(void) {
                               .mass = FEM_MASS_CONSISTENT,
                               .quadrature = fem_body_default_options().quadrature,
                               .recipe = modes_default_recipe(MODES_KRYLOV),
-                              .wrenches = true};
+                              .wrenches = true,
+                              .training = cubature_training_default_options()};
     o.recipe.linear = 0;
     o.recipe.keep = true;
     return o;
@@ -49,6 +50,7 @@ static fem_hash class_key(const solver_class *c, const fem_mesh *around, int fix
                                      (int)recipe->krylov.orthogonalise.method};
     fem_hash            hash = fem_hash_add(fem_mesh_hash(&c->mesh), numbers, sizeof numbers);
     hash = add_double(hash, recipe->energy);
+    if (o->forces == SOLVER_FORCES_CUBATURE) hash = cubature_training_hash(hash, &o->training);
     fem_hash wide = around ? fem_mesh_hash(around) : (fem_hash){0};
     hash = fem_hash_add(hash, &wide, sizeof wide);
     hash = fem_hash_add(hash, c->fixed, c->fixed ? 3 * (size_t)c->mesh.vertex_count : 0);
@@ -76,7 +78,7 @@ static fem_hash class_key(const solver_class *c, const fem_mesh *around, int fix
 // ---- basis and forces: what is stored ------------------------------------------------------------------------------
 
 static bool nonlinear(solver_forces_kind kind) {
-    return kind == SOLVER_FORCES_POLYNOMIAL || kind == SOLVER_FORCES_FULL;
+    return kind == SOLVER_FORCES_POLYNOMIAL || kind == SOLVER_FORCES_FULL || kind == SOLVER_FORCES_CUBATURE;
 }
 
 // Linear modes among `count`: the six inertia modes and the wrenches first, but room for derivatives.
@@ -220,6 +222,38 @@ static fem_status narrow(solver_class *c) {
     return FEM_OK;
 }
 
+// K at rest
+static fem_status rest_stiffness(const fem_body *body, int vertex_count, fem_sparse *K) {
+    double    *zero = fem_calloc(3 * (size_t)vertex_count, sizeof *zero);
+    fem_status status =
+        zero ? fem_body_matrix(body, K) : fem_fail(FEM_NO_MEMORY, "no memory for %d vertices", vertex_count);
+    if (status == FEM_OK) fem_body_evaluate(body, zero, NULL, NULL, K);
+    fem_free(zero);
+    return status;
+}
+
+// Of the piece alone: the collar braces it, but is none of its elements.
+static fem_status train_rule(solver_class *c, const solver_class_options *o, const fem_progress *progress) {
+    fem_status                status = FEM_OK;
+    cubature_training_options options = o->training;
+    fem_sparse                K = {0}, M = {0};
+    double                   *rayleigh = fem_alloc((size_t)c->basis.r, sizeof *rayleigh);
+    options.checkpoint = NULL, options.given_count = 0;
+    if (!rayleigh) return fem_fail(FEM_NO_MEMORY, "no memory for %d modes", c->basis.r);
+    if (!options.loaded) {
+        FEM_TRY(rest_stiffness(c->body, c->mesh.vertex_count, &K));
+        FEM_TRY(fem_body_matrix(c->body, &M));
+        fem_body_mass(c->body, o->mass, &M);
+        FEM_TRY(cubature_rayleigh(&c->basis, &K, &M, rayleigh));
+    }
+    FEM_TRY(cubature_train(&c->rule, c->body, c->basis.r, c->basis.U, rayleigh, &options, progress, &c->training));
+done:
+    fem_sparse_destroy(&K);
+    fem_sparse_destroy(&M);
+    fem_free(rayleigh);
+    return status;
+}
+
 // mesh, body, K: of the piece, or of the piece with its collar
 static fem_status make_stored(solver_class *c, const fem_mesh *mesh, const fem_body *body, const fem_sparse *K,
                               int fixed_count, const int *fixed, int place_count, const solver_place *places,
@@ -254,6 +288,7 @@ static fem_status make_stored(solver_class *c, const fem_mesh *mesh, const fem_b
         cubature_polynomial_options options = cubature_polynomial_default_options();
         FEM_TRY(cubature_polynomial_create(&c->polynomial, c->body, own, c->basis.U, &options, progress));
     }
+    if (o->forces == SOLVER_FORCES_CUBATURE) FEM_TRY(train_rule(c, o, progress));
     c->seconds_forces = fem_seconds() - begun;
 done:
     modes_inverse_destroy(inverse);
@@ -287,17 +322,36 @@ static fem_status project_stiffness(solver_class *c, const fem_sparse *K) {
     return FEM_OK;
 }
 
-// The full forces and those of the collar.
+// The forces of the elements and those of the collar.
 static void evaluate_braced(const void *model, const double *q, double *energy, double *f, double *K, double *work) {
     const solver_class *c = model;
-    cubature_forces     full = cubature_full_forces(c->full), collar = cubature_polynomial_forces(&c->bracing);
-    int                 r = collar.r;
-    double             *more = work + full.work, *sum = more + collar.work, more_energy = 0;
-    full.evaluate(full.model, q, energy, f, K, work);
+    cubature_forces     own = c->unbraced, collar = cubature_polynomial_forces(&c->bracing);
+    int                 r = collar.r; // without what is carried
+    double             *more = work + own.work, *sum = more + collar.work, more_energy = 0;
+    own.evaluate(own.model, q, energy, f, K, work);
     collar.evaluate(collar.model, q, energy ? &more_energy : NULL, f ? sum : NULL, K ? sum + r : NULL, more);
     if (energy) *energy += more_energy;
     if (f) dense_axpy(r, 1, sum, f);
-    for (int l = 0; K && l < r; l++) dense_axpy(r, 1, sum + r + l * r, K + (size_t)l * (size_t)full.r);
+    for (int l = 0; K && l < r; l++) dense_axpy(r, 1, sum + r + l * r, K + (size_t)l * (size_t)own.r);
+}
+
+static void brace(solver_class *c, cubature_forces own) {
+    size_t r = (size_t)c->basis.r;
+    c->forces = c->unbraced = own;
+    if (c->bracing.r == 0) return;
+    c->forces.evaluate = evaluate_braced, c->forces.model = c, c->forces.product = NULL;
+    c->forces.work += cubature_polynomial_forces(&c->bracing).work + r * (r + 1);
+}
+
+// Of a rule that was stored there are elements and weights only.
+static fem_status complete_rule(solver_class *c) {
+    cubature_rule whole = {0};
+    fem_status status = cubature_rule_create(&whole, c->body, c->basis.r, c->basis.U, c->rule.count, c->rule.elements,
+                                             c->rule.modal, c->rule.weights);
+    if (status != FEM_OK) return status;
+    cubature_rule_destroy(&c->rule);
+    c->rule = whole;
+    return FEM_OK;
 }
 
 static fem_status make_forces(solver_class *c, const fem_sparse *K, bool batch) {
@@ -314,12 +368,12 @@ static fem_status make_forces(solver_class *c, const fem_sparse *K, bool batch) 
         break;
     case SOLVER_FORCES_FULL:
         FEM_TRY(cubature_full_create(&c->full, c->body, c->basis.r, c->basis.U));
-        c->forces = cubature_full_forces(c->full);
-        if (c->bracing.r > 0) {
-            size_t r = (size_t)c->basis.r;
-            c->forces.evaluate = evaluate_braced, c->forces.model = c;
-            c->forces.work += cubature_polynomial_forces(&c->bracing).work + r * (r + 1);
-        }
+        brace(c, cubature_full_forces(c->full));
+        break;
+    case SOLVER_FORCES_CUBATURE:
+        if (!c->rule.B) FEM_TRY(complete_rule(c));
+        brace(c, cubature_rule_forces(&c->rule));
+        if (batch && c->bracing.r == 0 && c->carried == 0) FEM_TRY(cubature_batch_create_rule(&c->batch, &c->rule));
         break;
     case SOLVER_FORCES_WARPED:
     case SOLVER_FORCES_LINEAR:
@@ -403,16 +457,6 @@ static fem_status check(const solver_class *c, int fixed_count, const int *fixed
     return FEM_OK;
 }
 
-// K at rest
-static fem_status rest_stiffness(const fem_body *body, int vertex_count, fem_sparse *K) {
-    double    *zero = fem_calloc(3 * (size_t)vertex_count, sizeof *zero);
-    fem_status status =
-        zero ? fem_body_matrix(body, K) : fem_fail(FEM_NO_MEMORY, "no memory for %d vertices", vertex_count);
-    if (status == FEM_OK) fem_body_evaluate(body, zero, NULL, NULL, K);
-    fem_free(zero);
-    return status;
-}
-
 static fem_status fill(solver_class *c, const fem_mesh *around, int fixed_count, const int *fixed, int place_count,
                        const solver_place *places, const solver_class_options *o, const solver_class_store *store,
                        const fem_progress *progress) {
@@ -480,6 +524,7 @@ void solver_class_destroy(solver_class *c) {
     solver_inertia_destroy(&c->inertia);
     modes_warp_destroy(&c->warp);
     cubature_full_destroy(c->full);
+    cubature_rule_destroy(&c->rule);
     cubature_batch_destroy(c->batch);
     cubature_polynomial_destroy(&c->polynomial);
     modes_basis_destroy(&c->basis);

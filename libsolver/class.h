@@ -13,8 +13,9 @@ typedef enum solver_forces_kind {
     SOLVER_FORCES_LINEAR,     // small strain
     SOLVER_FORCES_FULL,       // through all elements: any material, slow
     SOLVER_FORCES_WARPED,     // small strain, shown by modal warping
+    SOLVER_FORCES_CUBATURE,   // a few weighted elements: any material
 } solver_forces_kind;
-const char *solver_forces_name(solver_forces_kind kind); // "polynomial", "linear", "full", "warped"
+const char *solver_forces_name(solver_forces_kind kind); // "polynomial", "linear", "full", "warped", "cubature"
 
 // Points through which a class meets others. Wrenches on them enter the basis.
 typedef struct solver_place {
@@ -58,44 +59,49 @@ typedef struct solver_class_options {
     solver_forces_kind forces; //
     fem_mass_kind      mass;
     int                quadrature; // of hexahedra
-    bool               batch;      // also prepare for many instances at once (polynomial forces)
+    bool               batch;      // also prepare for many instances at once (polynomial, cubature without a collar)
     // How the basis is made. `count` is not read. `linear` 0: chosen, six and six for each place and at least half of
     // all modes, at most two thirds. Without nonlinear forces there are no derivatives.
-    modes_recipe          recipe;
-    bool                  wrenches; // Krylov modes also start from unit wrenches on the places
-    const solver_carrier *carrier;  // NULL: the interface to the parent is rigid
-    const solver_seeds   *seeds;    // NULL: none
+    modes_recipe              recipe;
+    bool                      wrenches; // Krylov modes also start from unit wrenches on the places
+    cubature_training_options training; // of cubature; its checkpoint and given poses are not read
+    const solver_carrier     *carrier;  // NULL: the interface to the parent is rigid
+    const solver_seeds       *seeds;    // NULL: none
 } solver_class_options;
 // 20 modes, polynomial, Krylov modes and their first derivatives, all linear modes kept, wrenches
 solver_class_options solver_class_default_options(void);
 
 typedef struct solver_class {
-    char               *name;
-    fem_mesh            mesh;
-    unsigned char      *fixed; // 3 per vertex; NULL: nothing is held
-    fem_body           *body;
-    cubature_polynomial bracing;    // the energy of the collar, part of the forces; r = 0: none
-    modes_basis         basis;      // r = 0: rigid, U is NULL
-    int                 carried;    // of its r columns, the last ones: shapes of the interface to the parent
-    double             *coupling;   // polynomial forces: r x carried, K of all columns with the carried ones
-    double             *patterns;   // that measure them (domain_interface_set_carried), 3 held vertices x carried
-    solver_forces_kind  kind;       //
-    cubature_polynomial polynomial; // SOLVER_FORCES_POLYNOMIAL
-    cubature_batch     *batch;      // or NULL
-    double             *K0;         // linear and warped: r x r
-    cubature_linear     linear;     // of K0
-    cubature_full      *full;       // SOLVER_FORCES_FULL
-    modes_warp          warp;       // SOLVER_FORCES_WARPED
-    cubature_forces     forces;     // of whichever it is
-    solver_inertia      inertia;
-    int                 interface_count; // places with `child`, in their order
-    domain_interface   *interfaces;
-    bool                cached; // basis and polynomial came from the store
-    double              seconds_modes, seconds_forces, seconds_rest;
+    char                    *name;
+    fem_mesh                 mesh;
+    unsigned char           *fixed; // 3 per vertex; NULL: nothing is held
+    fem_body                *body;
+    cubature_polynomial      bracing;    // the energy of the collar, part of the forces; r = 0: none
+    modes_basis              basis;      // r = 0: rigid, U is NULL
+    int                      carried;    // of its r columns, the last ones: shapes of the interface to the parent
+    double                  *coupling;   // polynomial forces: r x carried, K of all columns with the carried ones
+    double                  *patterns;   // that measure them (domain_interface_set_carried), 3 held vertices x carried
+    solver_forces_kind       kind;       //
+    cubature_polynomial      polynomial; // SOLVER_FORCES_POLYNOMIAL
+    cubature_batch          *batch;      // or NULL
+    double                  *K0;         // linear and warped: r x r
+    cubature_linear          linear;     // of K0
+    cubature_full           *full;       // SOLVER_FORCES_FULL
+    cubature_rule            rule;       // SOLVER_FORCES_CUBATURE
+    cubature_training_report training;   // likewise
+    modes_warp               warp;       // SOLVER_FORCES_WARPED
+    cubature_forces          forces;     // of whichever it is, with those of the collar
+    cubature_forces          unbraced;   // full and cubature: without
+    solver_inertia           inertia;
+    int                      interface_count; // places with `child`, in their order
+    domain_interface        *interfaces;
+    bool                     cached; // basis and polynomial came from the store
+    double                   seconds_modes, seconds_forces, seconds_rest;
 } solver_class;
 
-// Where classes are looked up and kept, by a hash of all that determines them. `load` fills basis and polynomial and
-// says whether it did; it has already allowed for whatever is wrong with what it found. Called from several threads.
+// Where classes are looked up and kept, by a hash of all that determines them. `load` fills basis and polynomial, or
+// elements and weights of the rule with its training report, and says whether it did; it has already allowed for
+// whatever is wrong with what it found. Called from several threads.
 typedef struct solver_class_store {
     bool (*load)(void *context, fem_hash key, solver_class *class);
     void (*save)(void *context, fem_hash key, const solver_class *class);

@@ -409,6 +409,45 @@ static void test_kinds(void **unused) {
     sample_destroy(&s);
 }
 
+// A tree of rubber with cubature in every domain moves as the one that sums over all elements does.
+static void test_cubature(void **unused) {
+    (void)unused;
+    sample                          s;
+    solver_assembly_options         o = solver_assembly_default_options();
+    const double                    gravity[3] = {3, 2, -2};
+    double                         *u[2], elements = 0, held_out = 0;
+    static const solver_forces_kind kinds[2] = {SOLVER_FORCES_FULL, SOLVER_FORCES_CUBATURE};
+    make_plant(&s);
+    set_material(&s.mesh, FEM_NEOHOOKEAN);
+    int n = 3 * s.mesh.vertex_count;
+    o.total = 60, o.damping_stiffness = 0.01, o.class.training.error = 0.02, o.class.training.poses = 500;
+    for (int k = 0; k < 2; k++) {
+        o.class.forces = kinds[k];
+        solver_assembly *a = assemble(&s, &o);
+        solver_tree     *tree = make_tree(a);
+        u[k] = fem_alloc((size_t)n, sizeof **u);
+        solver_tree_set_gravity(tree, gravity);
+        for (int step = 0; step < 60; step++) assert_ok(solver_tree_step(tree));
+        solver_assembly_show(a, tree, u[k], NULL);
+        for (int i = 0; k == 1 && i < a->count; i++) {
+            const solver_class *c = a->classes[i];
+            assert_true(c->rule.count > 0 && c->rule.count <= c->mesh.element_count && c->training.reached);
+            elements += c->rule.count, held_out = fmax(held_out, c->training.held_out_error);
+        }
+        solver_tree_destroy(tree);
+        solver_assembly_destroy(a);
+    }
+    double worst = 0, moved = size_of(n, u[0]);
+    for (int v = 0; v < s.mesh.vertex_count; v++)
+        worst = fmax(worst, vec3_distance(u[0] + 3 * (size_t)v, u[1] + 3 * (size_t)v));
+    printf("   %g of %d elements, held-out error %.4f; moved %.3f m, differs by %.2e of it\n", elements,
+           s.mesh.element_count, held_out, moved, worst / moved);
+    assert_true(moved > 0.2 && elements < s.mesh.element_count && worst < 0.02 * moved && held_out > 0 &&
+                held_out < 0.05);
+    fem_free(u[0]), fem_free(u[1]);
+    sample_destroy(&s);
+}
+
 // What cannot be is refused by name.
 static void test_refused(void **unused) {
     (void)unused;
@@ -471,9 +510,9 @@ static void test_memory(void **unused) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shares),  cmocka_unit_test(test_rest),    cmocka_unit_test(test_frequencies),
-        cmocka_unit_test(test_sag),     cmocka_unit_test(test_springs), cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_shares), cmocka_unit_test(test_rest),    cmocka_unit_test(test_frequencies),
+        cmocka_unit_test(test_sag),    cmocka_unit_test(test_springs), cmocka_unit_test(test_cubature),
+        cmocka_unit_test(test_kinds),  cmocka_unit_test(test_refused), cmocka_unit_test(test_memory),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }

@@ -128,9 +128,9 @@ static double lowest(const char *path, int count, const char *const *overrides) 
     return hertz;
 }
 
-// Sway: trees of this size have 0.3 to 2 Hz, in proportion to diameter over height squared [Moore and Maguire 2004;
-// Jackson et al. 2019], a trunk without its crown more; leaves some hertz [Tadrist et al. 2018]. Internal damping is
-// below 5% of critical for the tree [Moore and Maguire 2004], and with the air on its leaves well above.
+// Sway: a tree is slower than its trunk without the branches, and internal damping is below 5% of critical [Moore and
+// Maguire 2004, a review of 602 conifers]. The ranges in hertz are ours: what is typical of trees of ten metres. That
+// of a leaf is chosen, and its modulus follows.
 static void test_frequencies(void **state) {
     (void)state;
     scene_plant_options o = scene_plant_default_options();

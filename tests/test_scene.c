@@ -568,7 +568,6 @@ static const char *const beyond_schema[] = {
     "surface_missing",
     "surface_without_format",
     "tiny_step",
-    "tree_cubature",
     "tree_full",
     "tree_hinge",
     "tree_integrator",
