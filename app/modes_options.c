@@ -55,6 +55,29 @@ static int read_seeds(const char *text, unsigned *seeds) {
     return APP_DONE;
 }
 
+// "12,6,3": 12 linear modes, derivatives of order 2 of the first 6, of order 3 of the first 3.
+static int read_linear(const char *text, int orders, modes_recipe *recipe) {
+    int most = 1000000; // of the next number
+    for (int k = 0; k < orders; k++) {
+        char *end = NULL;
+        long  number = strtol(text, &end, 10);
+        bool  last = *end == 0;
+        if (end == text || number < 1 || number > most || !(last || (*end == ',' && k < orders - 1)))
+            return app_usage_error(&command_modes,
+                                   "--linear: \"%s\" is not a number from 1 to %d%s; expected a number for each order "
+                                   "of --derivatives %d at most, none larger than the one before it",
+                                   text, most, orders > 1 ? ", or several with commas between" : "", orders);
+        if (k == 0)
+            recipe->linear = (int)number;
+        else
+            recipe->modes[k] = (int)number;
+        if (last) return APP_DONE;
+        most = (int)number;
+        text = end + 1;
+    }
+    return APP_DONE;
+}
+
 modes_settings modes_settings_default(void) {
     return (modes_settings){.method = "lanczos", .threshold = NAN, .distance = NAN};
 }
@@ -70,7 +93,7 @@ static int check_meaning(const modes_settings *s) {
         bool        given, useful;
         const char *needs;
     } rules[] = {
-        {"--linear", s->linear > 0, s->derivatives > 0, "--derivatives"},
+        {"--linear", s->linear, s->derivatives > 0, "--derivatives"},
         {"--kind", s->kind, s->derivatives > 0, "--derivatives"},
         {"--derivatives", s->derivatives > 0, !sketch, "--method lanczos or krylov"},
         {"--condense", s->condense, condensed, "--derivatives or --method sketch"},
@@ -140,7 +163,8 @@ int modes_settings_recipe(const modes_settings *s, modes_recipe *recipe) {
     *recipe = modes_default_recipe(method == 1 ? MODES_LANCZOS : MODES_KRYLOV);
     recipe->count = s->count;
     recipe->derivatives = s->derivatives;
-    recipe->linear = s->linear > 0 ? s->linear : 12 < s->count ? 12 : s->count;
+    recipe->linear = 12 < s->count ? 12 : s->count;
+    if (s->linear && (code = read_linear(s->linear, s->derivatives, recipe)) != APP_DONE) return code;
     recipe->condense = (modes_condense_method)condense;
     recipe->scaling = (modes_scaling)scaling;
     recipe->metric = (modes_metric)metric;

@@ -13,7 +13,8 @@ typedef struct modes_settings {
     const char *border, *inverse;                      // of K^-1
     const char *fix;                                   // FILE or set:NAME; not given: a free body
     const char *load_file;                             // of a sketch: a load in each line
-    int         count, linear, derivatives, samples;   //
+    const char *linear;                                // "N", "N,N2", "N,N2,N3": of orders 1, 2, 3
+    int         count, derivatives, samples;           //
     int         fields, random_state, interface_seeds; // of Krylov modes
     double      energy, threshold, tolerance, distance;
     app_list    interfaces; // "SET" or "SET:KG"

@@ -108,6 +108,49 @@ static inline void station_body(fem_mesh *mesh, int fine) {
     add_set(mesh, "dock", (double[]){-1, -2, -1}, (double[]){1, -2, 1});
 }
 
+// A dragon on one block under its belly: trunk, neck and head with jaw and horns, tail in three with a spike at its
+// end, four legs in three with two claws each, two wings in two, five spikes on the back: 40 domains on 5 levels; 3,382
+// cells, times 6 fine^3 tetrahedra.
+static inline void dragon_body(fem_mesh *mesh, int fine) {
+    body_pieces b = {0};
+    char        name[32];
+    add_box(&b, "trunk", 0, 30, 0, 10, 0, 7);
+    add_box(&b, "neck", 30, 36, 3, 7, 3, 7);
+    add_box(&b, "throat", 32, 36, 3, 7, 7, 15);
+    add_box(&b, "head", 32, 42, 2, 8, 15, 19);
+    add_box(&b, "jaw", 37, 42, 3, 7, 14, 15);
+    add_box(&b, "horn left", 33, 34, 3, 4, 19, 24);
+    add_box(&b, "horn right", 33, 34, 6, 7, 19, 24);
+    add_box(&b, "tail 1", -10, 0, 3, 7, 2, 5);
+    add_box(&b, "tail 2", -20, -10, 4, 7, 2, 5);
+    add_box(&b, "tail 3", -30, -20, 4, 6, 3, 5);
+    add_box(&b, "tail spike", -34, -30, 4, 6, 3, 4);
+    for (int leg = 0; leg < 4; leg++) {
+        double x = leg % 2 ? 23 : 3, y = leg < 2 ? -3 : 10, out = leg < 2 ? -2 : 1;
+        snprintf(name, sizeof name, "thigh %d", leg);
+        add_box(&b, name, x, x + 4, y, y + 3, 0, 4);
+        snprintf(name, sizeof name, "shin %d", leg);
+        add_box(&b, name, x, x + 3, y, y + 3, -7, 0);
+        snprintf(name, sizeof name, "foot %d", leg);
+        add_box(&b, name, x, x + 5, y, y + 3, -9, -7);
+        for (int claw = 0; claw < 2; claw++) {
+            snprintf(name, sizeof name, "claw %d %d", leg, claw);
+            add_box(&b, name, x + 5, x + 8, y + 2 * claw, y + 2 * claw + 1, -9, -8);
+        }
+        if (leg % 2) continue;
+        snprintf(name, sizeof name, "wing %d", leg);
+        add_box(&b, name, 10, 18, leg < 2 ? -10 : 10, leg < 2 ? 0 : 20, 5, 6);
+        snprintf(name, sizeof name, "wing tip %d", leg);
+        add_box(&b, name, 11 + out, 16 + out, leg < 2 ? -20 : 20, leg < 2 ? -10 : 30, 5, 6);
+    }
+    for (int spike = 0; spike < 5; spike++) {
+        snprintf(name, sizeof name, "spike %d", spike);
+        add_box(&b, name, 2 + 6 * spike, 4 + 6 * spike, 4, 6, 7, 11);
+    }
+    make_body(mesh, FEM_T4, &b, 0.02, fine, 1e6, 1000);
+    add_set(mesh, "belly", (double[]){0.2, 0.04, 0}, (double[]){0.4, 0.16, 0});
+}
+
 // ---- full FEM -----------------------------------------------------------------------------------------------------
 
 // A matrix with interface vertices moved rigidly with their interface: block T_i^T A_ij T_j.

@@ -72,6 +72,25 @@ static fem_status check_options(const modes_condense_options *o, const modes_poo
     return FEM_OK;
 }
 
+fem_status modes_condense_size(const modes_condense_options *o, int n, int candidates, double *bytes) {
+    enum { MOST = 20000 }; // dgesdd's work, 5 rank^2 numbers, is counted by an int
+    const double number = sizeof(double);
+    double       m = candidates, rank = fmin(m, n), columns = o->r > 0 ? o->r : rank;
+    if (o->method == MODES_RANDOMIZED_PCA) columns = fmin(m, columns + o->oversampling);
+    *bytes = number * n * (MODES_PANEL + 2 * columns); // the columns, and M times them
+    if (o->method != MODES_PCA) {
+        *bytes += number * m * columns;
+        return FEM_OK;
+    }
+    *bytes += number * (4 * m * m + 5 * rank * rank); // G, L, T, W of pca()
+    if (rank > MOST)
+        return fem_fail(FEM_BAD_INPUT,
+                        "PCA of %d candidates of %d degrees of freedom, expected at most %d of either; randomized PCA "
+                        "or fewer candidates would do",
+                        candidates, n, MOST);
+    return FEM_OK;
+}
+
 // ---- weights and the Gram matrix -----------------------------------------------------------------------------------
 
 static double frequency_weight(const modes_origin *origin, const double *omega2) {
@@ -436,7 +455,10 @@ fem_status modes_condense(const modes_problem *problem, const modes_pool *pool, 
     if (pool->n != 3 * problem->mesh->vertex_count)
         return fem_fail(FEM_BAD_INPUT, "candidates with %d rows for a problem of %d vertices", pool->n,
                         problem->mesh->vertex_count);
+    double bytes;
     c.n = pool->n, c.m = c.report.candidates = pool->count;
+    status = modes_condense_size(options, c.n, c.m, &bytes);
+    if (status != FEM_OK) return status;
     double begin = fem_seconds();
     c.scale = fem_alloc((size_t)c.m, sizeof *c.scale);
     c.weights = fem_calloc((size_t)c.m, sizeof *c.weights);

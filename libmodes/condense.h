@@ -44,6 +44,9 @@ typedef struct modes_condense_report {
     double  seconds_scale, seconds_condense, seconds_finish; // weights, the method itself, orthonormalising and report
 } modes_condense_report;
 
+// Bytes that condensing so many candidates of n rows takes beside them. FEM_BAD_INPUT for more than LAPACK can count.
+fem_status modes_condense_size(const modes_condense_options *options, int n, int candidates, double *bytes);
+
 // `omega2` are the squared frequencies of the modes that the pool's origins count (order 0 and more), ascending; NULL
 // is allowed unless the scaling is by frequency. For a free body they begin with the first that is not zero. In the
 // basis U^T M U = I, and omega2[j] is the Rayleigh quotient u_j^T K u_j: columns come in order of importance (PCA), so

@@ -100,10 +100,10 @@ fem_status modes_derivative_counts(const modes_derivative_options *o, const mode
     *bytes = total * basis->n * (double)sizeof(double);
     if (total > INT_MAX || (o->max_bytes > 0 && *bytes > o->max_bytes))
         return fem_fail(FEM_BAD_INPUT,
-                        "%.0f derivatives of order %d take %.3g GB, more than the limit of %.3g GB; fewer modes in "
-                        "derivatives.modes[%d] would do",
-                        exact[o->order], o->order, *bytes * 1e-9, o->max_bytes > 0 ? o->max_bytes * 1e-9 : INFINITY,
-                        o->order - 1);
+                        "%.0f derivatives of order %d take %.3g GB, more than the limit of %.3g GB; fewer modes, a "
+                        "lower order, or this order of the lowest modes alone would do",
+                        exact[o->order], o->order, *bytes * 1e-9,
+                        1e-9 * (total > INT_MAX ? INT_MAX * (double)sizeof(double) * basis->n : o->max_bytes));
     for (int k = 0; k <= MODES_MOST_ORDER; k++) counts[k] = (int)exact[k];
     return FEM_OK;
 }

@@ -1,7 +1,9 @@
 // Linear modes, derivatives and condensing, one after the other on one factorisation.
 #include "libmodes/internal.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 modes_recipe modes_default_recipe(modes_method method) {
     return (modes_recipe){.method = method,
@@ -20,8 +22,8 @@ fem_status modes_recipe_check(const modes_recipe *r) {
     int most = r->kind == MODES_DERIVATIVE_INERTIA ? MODES_MOST_ORDER : 1;
     if (r->count < 1) return fem_fail(FEM_BAD_INPUT, "modes.count is %d, expected > 0", r->count);
     if (r->derivatives < 0 || r->derivatives > most)
-        return fem_fail(FEM_BAD_INPUT, "modes.derivatives is %d, expected 0 to %d for derivatives of this kind",
-                        r->derivatives, most);
+        return fem_fail(FEM_BAD_INPUT, "modes.derivatives is %d, expected 0 to %d for derivatives of this kind%s",
+                        r->derivatives, most, most == 1 ? "; those of inertia go to 3" : "");
     if (r->derivatives > 0 && r->kind == MODES_DERIVATIVE_TANGENT && r->method != MODES_LANCZOS)
         return fem_fail(FEM_BAD_INPUT, "tangent derivatives are those of vibration modes, expected Lanczos modes");
     if (r->derivatives > 0 && r->linear < 1)
@@ -157,18 +159,13 @@ done:
     return status;
 }
 
-// Right-hand sides that a recipe leads to.
-static fem_status count_solves(const modes_recipe *recipe, int *solves) {
-    *solves = recipe->derivatives > 0 ? recipe->linear : recipe->count;
-    if (recipe->derivatives == 0) return FEM_OK;
-    int                      counts[MODES_MOST_ORDER + 1];
-    double                   bytes;
-    modes_basis              linear = {.r = recipe->linear};
+static modes_derivative_options derivative_options(const modes_recipe *recipe) {
     modes_derivative_options options = modes_derivative_default_options();
-    options.kind = recipe->kind, options.order = recipe->derivatives;
-    fem_status status = modes_derivative_counts(&options, &linear, counts, &bytes);
-    for (int k = 1; status == FEM_OK && k <= recipe->derivatives; k++) *solves += counts[k];
-    return status;
+    options.kind = recipe->kind;
+    options.order = recipe->derivatives;
+    options.linear = !recipe->keep;
+    memcpy(options.modes, recipe->modes, sizeof options.modes);
+    return options;
 }
 
 static modes_condense_options condensing(const modes_recipe *recipe, modes_scaling scaling, int candidates) {
@@ -179,6 +176,54 @@ static modes_condense_options condensing(const modes_recipe *recipe, modes_scali
     options.r = recipe->count < candidates ? recipe->count : candidates;
     options.energy = recipe->energy < 1 ? recipe->energy : 0;
     return options;
+}
+
+// The number behind `name` at the beginning of a line of a small system file; INFINITY where there is none.
+static double system_number(const char *path, const char *name) {
+    char   line[256];
+    double number = INFINITY;
+    FILE  *file = fopen(path, "r");
+    if (!file) return number;
+    while (fgets(line, sizeof line, file))
+        if (strncmp(line, name, strlen(name)) == 0 && sscanf(line + strlen(name), "%lf", &number) == 1) break;
+    fclose(file);
+    return number;
+}
+
+// Bytes that the system could still give: of its memory, within the limits of the process and of its container.
+// INFINITY where it does not say.
+static double available_memory(void) {
+    struct rlimit limit;
+    double        held = (double)fem_memory_bytes();
+    double        available = 1024 * system_number("/proc/meminfo", "MemAvailable:");
+    available = fmin(available, system_number("/sys/fs/cgroup/memory.max", "") - held); // "max": no limit
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        available = fmin(available, (double)limit.rlim_cur - held);
+    return fmax(available, 0);
+}
+
+// Right-hand sides that a recipe leads to; and whether that many columns, and what condenses them, fit into memory.
+static fem_status check_size(const modes_recipe *recipe, int n, int *solves) {
+    *solves = recipe->derivatives > 0 ? recipe->linear : recipe->count;
+    if (recipe->derivatives == 0) return FEM_OK;
+    int                      counts[MODES_MOST_ORDER + 1], candidates = 0;
+    double                   pool, condense;
+    modes_basis              linear = {.n = n, .r = recipe->linear};
+    modes_derivative_options options = derivative_options(recipe);
+    fem_status               status = modes_derivative_counts(&options, &linear, counts, &pool);
+    if (status != FEM_OK) return status;
+    for (int k = 0; k <= recipe->derivatives; k++) candidates += counts[k];
+    for (int k = 1; k <= recipe->derivatives; k++) *solves += counts[k];
+    modes_condense_options condensed = condensing(recipe, recipe->scaling, candidates);
+    status = modes_condense_size(&condensed, n, candidates, &condense);
+    if (status != FEM_OK) return status;
+    double available = recipe->max_bytes > 0 ? recipe->max_bytes : available_memory();
+    if (pool + condense <= available) return FEM_OK;
+    return fem_fail(FEM_BAD_INPUT,
+                    "%d linear modes and derivatives up to order %d of %d degrees of freedom take %.3g GB, and %.3g GB "
+                    "more to condense them, but there are only %.3g GB; fewer linear modes, a lower order, or higher "
+                    "orders of the lowest modes alone would do",
+                    candidates, recipe->derivatives, n, pool * 1e-9, condense * 1e-9, available * 1e-9);
 }
 
 // Derivatives in the weights of MODES_SCALE_FREQUENCY, without what the linear modes have of them.
@@ -243,11 +288,8 @@ static fem_status add_derivatives(const modes_problem *problem, const fem_body *
     modes_pool               pool = {0};
     modes_basis              condensed = {0};
     modes_condense_report    kept = {0};
-    modes_derivative_options options = modes_derivative_default_options();
+    modes_derivative_options options = derivative_options(recipe);
     double                   begun = fem_seconds();
-    options.kind = recipe->kind;
-    options.order = recipe->derivatives;
-    options.linear = !recipe->keep;
     if (recipe->keep && basis->r >= recipe->count) return FEM_OK; // no room
     FEM_TRY(modes_derivatives(problem, body, inverse, basis, &options, progress, &pool, &report->derivatives));
     report->candidates = pool.count;
@@ -290,7 +332,7 @@ fem_status modes_build(const modes_problem *problem, const fem_body *body, const
     FEM_TRY(modes_check_count(&supports, recipe->derivatives > 0 ? recipe->linear : recipe->count));
     FEM_TRY(fem_progress_report(progress, "factorisation", 0));
     modes_inverse_options options = recipe->inverse;
-    FEM_TRY(count_solves(recipe, &options.solves));
+    FEM_TRY(check_size(recipe, 3 * problem->mesh->vertex_count, &options.solves));
     if (options.method == MODES_INVERSE_AUTOMATIC && recipe->method == MODES_LANCZOS) // it needs more digits
         options.method = MODES_INVERSE_FACTOR;
     if (!inverse) FEM_TRY(modes_inverse_create_with(&inverse, problem, &options));

@@ -11,7 +11,9 @@ typedef struct modes_recipe {
     modes_method          method;      // inertia modes or vibration modes
     int                   linear;      // linear modes
     int                   derivatives; // orders of their derivatives: 0 = none, 1; inertia derivatives also 2 and 3
-    modes_derivative_kind kind;        // of the derivatives; tangent ones want vibration modes
+    int                   modes[MODES_MOST_ORDER]; // order k is made of the first modes[k-1] alone; 0 = all linear ones
+    modes_derivative_kind kind;                    // of the derivatives; tangent ones want vibration modes
+    double                max_bytes; // that candidates and condensing may take; 0 = what the system can give
     int                   count;  // columns of the basis; without derivatives all are linear, and `linear` is not read
     double                energy; // with derivatives: fewer columns when these keep that part of the energy; 1 = count
     bool                  keep;   // with derivatives: all linear modes stay as they are, derivatives fill what is left

@@ -24,6 +24,7 @@ static fem_hash hash_recipe(fem_hash hash, const modes_recipe *recipe) {
     hash = hash_int(hash, (int)recipe->method);
     hash = hash_int(hash, recipe->linear);
     hash = hash_int(hash, recipe->derivatives);
+    hash = fem_hash_add(hash, recipe->modes, sizeof recipe->modes);
     hash = hash_int(hash, recipe->count);
     hash = hash_int(hash, (int)recipe->kind);
     hash = hash_int(hash, (int)recipe->condense);

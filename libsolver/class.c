@@ -49,6 +49,7 @@ static fem_hash class_key(const solver_class *c, const fem_mesh *around, int fix
                                      (int)recipe->krylov.seeds,
                                      (int)recipe->krylov.orthogonalise.method};
     fem_hash            hash = fem_hash_add(fem_mesh_hash(&c->mesh), numbers, sizeof numbers);
+    hash = fem_hash_add(hash, recipe->modes, sizeof recipe->modes);
     hash = add_double(hash, recipe->energy);
     if (o->forces == SOLVER_FORCES_CUBATURE) hash = cubature_training_hash(hash, &o->training);
     fem_hash wide = around ? fem_mesh_hash(around) : (fem_hash){0};

@@ -166,8 +166,10 @@ fem_status tree_spring_rows(solver_tree *tree, const double *q, double *G, doubl
         int root = tree->points[s->a].domain;
         while (tree->domains[root].parent >= 0) root = tree->domains[root].parent;
         if (s->b < 0 && tree->roots[tree->domains[root].root].kind == SOLVER_ROOT_FREE)
-            return fem_fail(FEM_BAD_INPUT,
-                            "frequencies of a free body that springs tie to the world are not there yet");
+            return fem_fail(
+                FEM_BAD_INPUT,
+                "frequencies of a free body that springs tie to the world are not there: hold its root, or, where "
+                "they were wanted for damping by ratio, give the damping itself");
     }
     return FEM_OK;
 }

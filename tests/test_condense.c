@@ -513,6 +513,38 @@ static fem_status try_sketch(const sample *s, const modes_pool *pool, int varian
     return status;
 }
 
+// more candidates than memory holds, or than LAPACK can count, are refused before anything is computed
+static void test_size(void **state) {
+    (void)state;
+    sample                 s;
+    modes_basis            basis = {0};
+    modes_recipe_report    report;
+    modes_condense_options o = modes_condense_default_options();
+    modes_recipe           recipe = modes_default_recipe(MODES_KRYLOV);
+    double                 bytes = 0;
+    sample_create(&s, FEM_T4, cells, FEM_STVK, true, 0);
+    recipe.linear = 4, recipe.derivatives = 3, recipe.count = 6;
+    recipe.max_bytes = 8.0 * s.n * (4 + 10 + 40 + 160); // the candidates alone
+    assert_fails(modes_build(&s.problem, s.body, &recipe, NULL, NULL, &basis, NULL), FEM_BAD_INPUT,
+                 "214 linear modes and derivatives up to order 3");
+    printf("  %s\n", fem_message());
+    recipe.modes[1] = 3, recipe.modes[2] = 1;
+    assert_ok(modes_build(&s.problem, s.body, &recipe, NULL, NULL, &basis, &report));
+    assert_int_equal(report.candidates, 4 + 10 + 3 * 6 + 1);
+    recipe.modes[1] = 5;
+    assert_fails(modes_build(&s.problem, s.body, &recipe, NULL, NULL, &basis, NULL), FEM_BAD_INPUT,
+                 "derivatives.modes[1] is 5, but the basis has 4 modes");
+    assert_ok(modes_condense_size(&o, 1000000, 20000, &bytes));
+    assert_true(bytes > 8 * 4 * 4e8);
+    assert_fails(modes_condense_size(&o, 1000000, 20001, &bytes), FEM_BAD_INPUT, "randomized PCA or fewer");
+    assert_ok(modes_condense_size(&o, 3000, 20001, &bytes));
+    o.method = MODES_RANDOMIZED_PCA;
+    assert_ok(modes_condense_size(&o, 1000000, 20001, &bytes));
+    assert_true(bytes < 8 * 4e8);
+    modes_basis_destroy(&basis);
+    sample_destroy(&s);
+}
+
 // a refused allocation anywhere is reported and leaves nothing behind
 static void test_allocation_failure(void **state) {
     (void)state;
@@ -577,17 +609,12 @@ static void test_keep(void **unused) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keep),
-        cmocka_unit_test(test_pca),
-        cmocka_unit_test(test_graded),
-        cmocka_unit_test(test_energy_and_rank),
-        cmocka_unit_test(test_methods),
-        cmocka_unit_test(test_projection_numbers),
-        cmocka_unit_test(test_repeatable),
-        cmocka_unit_test(test_select),
-        cmocka_unit_test(test_sketch),
-        cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_allocation_failure),
+        cmocka_unit_test(test_keep),       cmocka_unit_test(test_pca),
+        cmocka_unit_test(test_graded),     cmocka_unit_test(test_energy_and_rank),
+        cmocka_unit_test(test_methods),    cmocka_unit_test(test_projection_numbers),
+        cmocka_unit_test(test_repeatable), cmocka_unit_test(test_select),
+        cmocka_unit_test(test_sketch),     cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_size),       cmocka_unit_test(test_allocation_failure),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }

@@ -138,6 +138,13 @@ static void test_options(void **state) {
         {"--method krylov --vectors /no/such.npy", "/no/such.npy: cannot be opened"},
         {"--method krylov --derivatives 1 --kind tangent", "expected Lanczos modes"},
         {"--derivatives 2", "modes.derivatives is 2, expected 0 to 1"},
+        {"--derivatives 1 --linear 3,2", "\"3,2\" is not a number from 1 to 1000000; expected a number for each order"},
+        {"--derivatives 1 --linear some", "\"some\" is not a number from 1 to 1000000"},
+        {"--derivatives 1 --linear 0", "\"0\" is not a number from 1 to 1000000"},
+        {"--method krylov --derivatives 3 --linear 4,2,3", "\"3\" is not a number from 1 to 2"},
+        {"--method krylov --derivatives 3 --linear 200", // more than any machine has: 2.6 TB
+         "808040300 linear modes and derivatives up to order 3 of 396 degrees of freedom take"},
+        {"--method krylov --derivatives 3 --linear 350", "derivatives of order 3 take"},
         {"--derivatives 1 --condense random", "expected pca, randomized or projection"},
         {"--derivatives 1 --condense projection --energy 0.9", "a random projection has no singular values"},
         {"--derivatives 1 --condense randomized --metric lumped", "only PCA can use the lumped mass"},
@@ -191,6 +198,7 @@ static void test_ways(void **state) {
         {"--derivatives 1 --linear 6 --scaling unit", INFINITY}, // many derivatives that look alike outvote the mode
         {"--derivatives 1 --linear 6 --scaling none", INFINITY},
         {"--method krylov --derivatives 3 --linear 3 --condense projection", 0.5},
+        {"--method krylov --derivatives 3 --linear 6,4,2", 0.05},
         {"--method krylov --derivatives 2 --linear 4 --energy 0.9999", 0.05},
     };
     double exact = 0;
@@ -210,6 +218,8 @@ static void test_ways(void **state) {
         if (strstr(ways[i].options, "samples")) assert_true(number(part(basis, "krylov"), "samples") >= 60);
         if (strstr(ways[i].options, "seeds 4")) assert_true(number(part(basis, "krylov"), "interface_responses") == 4);
         if (strstr(ways[i].options, "derivatives")) assert_true(number(part(json, "seconds"), "right_sides") >= 0);
+        // 6 modes, 6*7/2 pairs, 4 modes on 4*5/2 of these, 2 modes on the 2*(2*3/2) of second order that they make
+        if (strstr(ways[i].options, "6,4,2")) assert_true(number(basis, "candidates") == 6 + 21 + 40 + 12);
         if (strstr(ways[i].options, "amg")) assert_true(number(part(basis, "inverse"), "iterations") > 1);
         assert_true(number(basis, "peak_bytes") > 1e6);
         cJSON_Delete(json);

@@ -155,9 +155,48 @@ static void test_falls(void **unused) {
     }
 }
 
+// Every allocation of solver_tree_set_contact may fail: the domain then has the contact that it had, and the bar falls
+// and rests as one for which none failed. A step allocates nothing.
+static void test_memory(void **unused) {
+    (void)unused;
+    solver_contact_options o = solver_contact_default_options();
+    const double           gravity[3] = {0, 0, -weight_of_1kg}, point[3] = {0}, normal[3] = {0, 0, 1};
+    solver_obstacle        plane = solver_plane(point, normal);
+    bar                    all[2];
+    double                 x[2][3];
+    long                   allowed = 0;
+    for (int k = 0; k < 2; k++) {
+        bar_create(&all[k], &o, &plane, 0.01, 0.002);
+        solver_tree_set_gravity(all[k].tree, gravity);
+    }
+    assert_ok(solver_tree_set_contact(all[1].tree, 0, NULL)); // from none, then from one
+    for (int turn = 0; turn < 2; turn++) {
+        allowed = 0;
+        for (fem_status status = FEM_NO_MEMORY; status != FEM_OK; allowed++) {
+            assert_true(allowed < 20);
+            fem_memory_fail_after(allowed);
+            status = solver_tree_set_contact(all[1].tree, 0, all[1].contacts[0]);
+            fem_memory_fail_after(-1);
+            if (status != FEM_OK) assert_int_equal(status, FEM_NO_MEMORY);
+        }
+        assert_true(allowed > 5);
+    }
+    for (int k = 0; k < 2; k++) {
+        int corner;
+        assert_ok(solver_assembly_point(all[k].assembly, all[k].tree, 0, &corner));
+        fem_memory_fail_after(0);
+        for (int step = 0; step < 60; step++) assert_ok(solver_tree_step(all[k].tree));
+        fem_memory_fail_after(-1);
+        solver_tree_point(all[k].tree, corner, x[k], NULL);
+    }
+    assert_true(carried(&all[0]) > 0);
+    assert_memory_equal(x[0], x[1], sizeof x[0]);
+    for (int k = 0; k < 2; k++) bar_destroy(&all[k]);
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rest), cmocka_unit_test(test_friction),
-                                       cmocka_unit_test(test_falls)};
+                                       cmocka_unit_test(test_falls), cmocka_unit_test(test_memory)};
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }

@@ -266,12 +266,14 @@ static void test_default_damping(void **unused) {
 
 // ---- undamped ------------------------------------------------------------------------------------------------------
 
-// The whole flower pushed along its first mode so that it bends by half its height, undamped, 10,000 steps.
+// The whole flower pushed along its first mode so that it bends by half its height, undamped, 10,000 steps. The energy
+// never grows. What the large swing passes on to modes that turn by more than a radian in a step is calmed away
+// (tree_settle.c), which is slow: nothing to speak of in 2,000 steps.
 static void test_undamped(void **unused) {
     (void)unused;
     solver_assembly_options o = solver_assembly_default_options();
     flower                  f;
-    double                  omega, rest[3], x[3], swing = 0, worst = 0;
+    double                  omega, rest[3], x[3], swing = 0, gain = 0, loss = 0, early = 0;
     o.damping_stiffness = 0;
     int steps = getenv("LIMBER_LONG") ? 10000 : 2000, point, from = 0;
     flower_create(&f, &o);
@@ -289,13 +291,16 @@ static void test_undamped(void **unused) {
     for (int step = 0; step < steps; step++) {
         assert_ok(solver_tree_step(tree));
         if (step % 10) continue;
-        worst = fmax(worst, fabs(mechanical(tree) / start - 1));
+        double change = mechanical(tree) / start - 1;
+        gain = fmax(gain, change), loss = fmax(loss, -change);
+        if (step < 2000) early = fmax(early, fabs(change));
         solver_tree_point(tree, point, x, NULL);
         swing = fmax(swing, vec3_distance(x, rest));
     }
-    printf("   undamped, %d steps of 1/240 s, swings %.2f m: energy %.2f J stays within %.2f%%\n", steps, swing, start,
-           100 * worst);
-    assert_true(swing > 0.3 && worst < 0.05);
+    printf("   undamped, %d steps of 1/240 s, swings %.2f m: energy %.2f J within %.2f%% in the first 2,000; gains "
+           "%.2f%%, loses %.2f%% at most\n",
+           steps, swing, start, 100 * early, 100 * gain, 100 * loss);
+    assert_true(swing > 0.3 && early < 0.01 && gain < 0.005 && loss < 0.2);
     fem_free(shape);
     solver_tree_destroy(tree);
     flower_destroy(&f);

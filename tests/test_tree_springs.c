@@ -63,6 +63,8 @@ static void test_forces(void **unused) {
     double root = test_relative_error(3, spring->roots[0].state.al, force->roots[0].state.al);
     printf("   springs as forces: ddq differs by %.1e, root by %.1e\n", error, root);
     assert_true(error < 1e-12 && root < 1e-12);
+    double omega; // damping by ratio asks for it too: refused, not left out
+    assert_fails(solver_tree_frequencies(spring, 1, &omega, NULL), FEM_BAD_INPUT, "hold its root");
     solver_tree_destroy(spring);
     solver_tree_destroy(force);
     case_destroy(&c);
@@ -244,13 +246,50 @@ static void test_second_support(void **unused) {
     tree_body_destroy(&segment);
 }
 
+// Every allocation of solver_tree_add_spring may fail, at the first spring and where room for more is made: the tree
+// then has the springs that it had, and steps as one for which none failed. A step allocates nothing.
+static void test_memory(void **unused) {
+    (void)unused;
+    tree_case           c;
+    solver_tree_options o = solver_tree_default_options();
+    solver_tree        *trees[2];
+    int                 failures = 0;
+    o.time_step = 0.01;
+    case_create(&c, 7, 4, parents4, modes4, 3, 8);
+    for (int t = 0; t < 2; t++) {
+        trees[t] = case_tree(&c, SOLVER_ROOT_FREE, &o, 0);
+        random_start(&c, trees[t], 0.1);
+        for (int k = 0; k < 9; k++) {
+            int           domain = k % 3 + 1, a = add_point(&c, trees[t], domain, k % 5);
+            solver_spring spring = {.a = a, .b = k % 2 ? -1 : add_point(&c, trees[t], 0, 3), .stiffness = 5};
+            fem_status    status = FEM_NO_MEMORY;
+            for (long allowed = t == 0 ? -1 : 0; status != FEM_OK; allowed++) {
+                assert_true(allowed < 20);
+                fem_memory_fail_after(allowed);
+                status = solver_tree_add_spring(trees[t], &spring);
+                fem_memory_fail_after(-1);
+                if (status == FEM_OK) continue;
+                assert_int_equal(status, FEM_NO_MEMORY);
+                assert_int_equal(trees[t]->spring_count, k);
+                failures++;
+            }
+        }
+        fem_memory_fail_after(0);
+        for (int k = 0; k < 20; k++) assert_ok(solver_tree_step(trees[t]));
+        fem_memory_fail_after(-1);
+    }
+    printf("   %d failures of nine springs\n", failures);
+    assert_true(failures > 6);
+    assert_memory_equal(trees[0]->q, trees[1]->q, (size_t)c.dofs * sizeof(double));
+    for (int t = 0; t < 2; t++) solver_tree_destroy(trees[t]);
+    case_destroy(&c);
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forces),
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_stiff),
-        cmocka_unit_test(test_second_support),
+        cmocka_unit_test(test_memory), cmocka_unit_test(test_forces),         cmocka_unit_test(test_order),
+        cmocka_unit_test(test_stiff),  cmocka_unit_test(test_second_support),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
