@@ -26,7 +26,7 @@ fem_status assembly_seeds_create(assembly_work *w) {
     }
     most = solver_class_most_modes(w->mesh->vertex_count, w->fixed_count) / 4;
     seeds->count = count < most ? count : most;
-    const int numbers[] = {seeds->count, w->options->class.mass, w->options->class.quadrature};
+    const int numbers[] = {seeds->count, (int)w->options->class.mass, w->options->class.quadrature};
     seeds->key = fem_hash_add(fem_mesh_hash(w->mesh), numbers, sizeof numbers);
     seeds->key = fem_hash_add(seeds->key, w->fixed, (size_t)w->fixed_count * sizeof *w->fixed);
     w->seeds = seeds;
