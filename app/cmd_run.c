@@ -95,7 +95,7 @@ static int run(int argc, char **argv) {
     const char      *folder = NULL, *cache = NULL;
     int              frames = 0, threads = 0, exit_code = APP_DONE;
     int              checkpoint = 0;
-    bool             quiet = false, json = false, no_cache = false, resume = false;
+    bool             quiet = false, json = false, no_cache = false, resume = false, skin = false;
     app_list         overrides = {0};
     const app_option options[] = {
         {"--output", "-o", APP_TEXT, &folder, 0, 0, "DIR", "folder for the results; default: out/SCENE"},
@@ -104,6 +104,8 @@ static int run(int argc, char **argv) {
          "keep the state every N frames and at the end, in DIR/SCENE.checkpoint"},
         {"--resume", NULL, APP_FLAG, &resume, 0, 0, NULL,
          "go on from that file; the results are those of a run that never stopped"},
+        {"--skin", NULL, APP_FLAG, &skin, 0, 0, NULL,
+         "the .glb as one mesh on a skin, a joint per domain or instance (output.glb.skin)"},
         {"--threads", NULL, APP_INT, &threads, 0, 256, "N", "default: one per core"},
         {"--cache", NULL, APP_TEXT, &cache, 0, 0, "DIR",
          "where reduced models are kept; default: $LIMBER_CACHE or ~/.cache/limber"},
@@ -132,6 +134,11 @@ static int run(int argc, char **argv) {
         exit_code = app_usage_error(&command_run, "--checkpoint and --resume have no meaning for a static scene");
         goto done;
     }
+    if (skin && !s->write_glb) {
+        exit_code = app_usage_error(&command_run, "--skin is for .glb files, expected output.formats with \"glb\"");
+        goto done;
+    }
+    s->glb.skin |= skin;
     s->checkpoint = checkpoint;
     s->resume = resume;
     loaded = true;

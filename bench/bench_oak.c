@@ -2,7 +2,7 @@
 // 11,972 degrees of freedom, about 627K tetrahedra counted over all instances. Grown by scene_skeleton_grow; branches
 // are quantised to five shapes, each placed, turned and scaled. Precomputation, the parts of a step in moving wind
 // (mean of 1,000 steps in a row, nothing written), 60 s of motion as a .glb, and a grove of 20 such oaks.
-//     bench_oak [steps]
+//     bench_oak [steps [one]]     one: no film, no grove
 #include "bench/bench.h"
 
 #include <math.h>
@@ -253,6 +253,8 @@ static void run_steps(const solver_forest *f, const char *what, int steps) {
            1e3 * own * r.seconds_down / parts, 1e3 * own * r.seconds_rest / parts);
     printf("  a twig's tip moved by %.3g m at most; %d shifts, %d domains left to the plain version\n", largest,
            r.shifts, r.plain);
+    printf("  %ld passes besides two in %d steps, %ld steps halved\n", (long)r.extra_passes, 100 + steps,
+           (long)r.halved);
     breeze_destroy(&b);
     solver_tree_destroy(tree);
 }
@@ -377,9 +379,10 @@ int main(int argc, char **argv) {
            f->seconds_rest, f->attachment_count);
     fem_set_threads(1);
     run_steps(f, "one oak", steps);
-    write_film(f, steps < 1000 ? 1 : 60);
+    bool more = argc < 3 || strcmp(argv[2], "one") != 0;
+    if (more) write_film(f, steps < 1000 ? 1 : 60);
     solver_forest_destroy(f);
-    run_grove(&o, steps / 10 + 1);
+    if (more) run_grove(&o, steps / 10 + 1);
     for (int k = 0; k < PARTS; k++) fem_mesh_destroy(&o.meshes[k]);
     scene_skeleton_destroy(&o.skeleton);
     return 0;

@@ -56,8 +56,7 @@ typedef struct domain_interface {
     double  rest[9]; // rotation of the child's frame at rest
     double  turn[9]; // T^T rest
     double *a;       // 3 rows of `stride`: mean displacement of each mode; the padding is zero
-    double *F;       // columns of F^l: rows 3 k + i of `stride`, k = 0 .. 2, or 0 .. 1 when flat
-    double *modes;   // the same mode by mode, 16 numbers each: a (3), F by columns (9), zeros
+    double *F;       // columns of F^l: rows 3 k + i of `stride`, k = 0 .. 2, or 0 .. 1 when flat; right behind a
     int     carried; // shapes of the interface that the child follows besides the frame, below; 0: none
     double *B;       // of shape s: entry e of B_s in row 9 s + e of `stride`; then the same at rest, 9 per shape
 } domain_interface;

@@ -104,16 +104,13 @@ fem_status domain_interface_create(domain_interface *interface, int count, const
     made.stride = (r + 7) / 8 * 8;
     made.weight = covariance(count, points, weights, made.x, C);
     FEM_TRY(fit_axes(&made, C, M));
-    made.a = fem_calloc(28 * (size_t)made.stride, sizeof *made.a);
+    made.a = fem_calloc(12 * (size_t)made.stride, sizeof *made.a);
     if (!made.a) {
         status = fem_fail(FEM_NO_MEMORY, "interface: %d modes", r);
         goto done;
     }
     made.F = made.a + 3 * (size_t)made.stride;
-    made.modes = made.a + 12 * (size_t)made.stride;
     fit_modes(&made, count, points, weights, rows, M);
-    for (size_t l = 0; l < (size_t)r; l++)
-        for (size_t i = 0; i < 12; i++) made.modes[16 * l + i] = made.a[(size_t)made.stride * i + l];
     if (rest)
         memcpy(made.rest, rest, sizeof made.rest);
     else
@@ -184,7 +181,6 @@ fem_status domain_interface_set_pull(domain_interface *f, int count, const doubl
             vec3_cross(turn, move + 3, axis);
             for (size_t i = 0; i < 3; i++) f->F[stride * (3 * j + i) + l] += turn[i];
         }
-        for (size_t i = 0; i < 12; i++) f->modes[16 * l + i] = f->a[stride * i + l];
     }
     return FEM_OK;
 }

@@ -49,6 +49,7 @@ typedef enum scene_up { SCENE_UP_Y, SCENE_UP_Z } scene_up;
 typedef struct scene_glb_options {
     scene_up up;   // axis of the simulated world that points up; in the file it is y, as glTF wants
     double   unit; // length of a unit of the file, m: 1, or 0.01 for programs that count centimetres
+    bool     skin; // one mesh on a skin, a joint per figure, at most four weights a vertex; modes are approximated
 } scene_glb_options;
 scene_glb_options scene_glb_default_options(void);
 
@@ -57,6 +58,7 @@ typedef struct scene_glb_report {
     int    targets;         // the most morph targets of a surface; readers need only support eight
     int    left_out;        // modes without motion that can be seen, of all surfaces
     double bytes;           // of the file
+    double skin_error;      // root mean square over frames of the worst vertex, of the size; 0 without skin
     double low[3], high[3]; // box around everything in all frames, m, world axes
 } scene_glb_report;
 

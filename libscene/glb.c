@@ -82,6 +82,7 @@ static fem_status check_input(const scene_glb *glb) {
         return fem_fail(FEM_BAD_INPUT, "%s: the unit is %g m, expected > 0", glb->path, glb->options.unit);
     for (int i = 0; i < glb->surface_count && status == FEM_OK; i++)
         status = check_surface(&glb->surfaces[i], glb->look_count);
+    if (status == FEM_OK) status = glb_skin_check(glb);
     return status == FEM_OK ? check_figures(glb) : status;
 }
 
@@ -147,6 +148,7 @@ void scene_glb_abandon(scene_glb *glb) {
     if (glb->spool >= 0) close(glb->spool);
     fem_file_abandon(glb->file);
     glb_plan_destroy(&glb->plan);
+    glb_skin_destroy(&glb->skin);
     void *arrays[] = {glb->path, glb->groups, glb->q_start, glb->place, glb->row,    glb->first_row, glb->moves,
                       glb->last, glb->boxes,  glb->box_at,  glb->times, glb->bounds, glb->meshes,    glb->channels};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) fem_free(arrays[i]);

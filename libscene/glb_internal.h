@@ -49,8 +49,25 @@ typedef struct glb_mesh {
     float *q_low, *q_up; // per target: range of the mode
     int    indices;      // first accessor of indices, one per patch
     int    positions, normals, uv;
-    int    deltas; // first of two accessors per target: positions, normals
+    int    joints, skin_weights; // of a skin
+    int    deltas;               // first of two accessors per target: positions, normals
 } glb_mesh;
+
+// All figures as one mesh (glb_skin.c).
+typedef struct glb_skin {
+    int           vertex_count, triangle_count, patch_count;
+    double       *positions, *uv; // in the first frame, axes and units of the file
+    int          *triangles;
+    scene_patch  *patches;
+    int          *first;   // per figure: its first vertex; then their number
+    uint16_t     *joints;  // 4 per vertex
+    float        *weights; // likewise
+    float        *inverse; // 16 per figure: inverse bind matrices
+    double        error;
+    scene_surface surface; // of these
+    glb_mesh      mesh;
+    int           inverse_accessor;
+} glb_skin;
 
 // A growing plan of the file.
 typedef struct glb_plan {
@@ -119,6 +136,7 @@ struct scene_glb {
     size_t    written; // bytes of the binary chunk
     glb_plan  plan;
     glb_mesh *meshes;   // per surface
+    glb_skin  skin;     // empty: none is wanted
     int       time;     // accessor
     int      *channels; // per figure: accessors of translation, rotation, weights; -1: constant
     int       bounds_accessor;
@@ -129,6 +147,12 @@ fem_status glb_spool_read(const scene_glb *glb, int frame, size_t offset, size_t
 // Bytes of the binary chunk; begins each view on its place.
 fem_status glb_begin_view(scene_glb *glb, int view);
 void       glb_put(scene_glb *glb, const void *bytes, size_t size);
+// The skin, from the spool; its places in the plan, behind those of its mesh; its numbers (glb_skin.c).
+fem_status glb_skin_check(const scene_glb *glb);
+fem_status glb_skin_create(scene_glb *glb);
+fem_status glb_skin_plan(scene_glb *glb);
+fem_status glb_skin_put(scene_glb *glb);
+void       glb_skin_destroy(glb_skin *skin);
 // Text of the JSON chunk (glb_json.c).
 fem_status  glb_json(scene_glb *glb, scene_text *text);
 const char *glb_figure_name(const scene_glb *glb, int figure, char *buffer, size_t size);

@@ -72,10 +72,11 @@ static void put_targets(const glb_mesh *mesh, scene_text *t) {
 }
 
 static void put_meshes(const scene_glb *glb, scene_text *t) {
+    bool skin = glb->options.skin;
     open_list(t, "meshes");
-    for (int s = 0; s < glb->surface_count; s++) {
-        const scene_surface *surface = &glb->surfaces[s];
-        const glb_mesh      *mesh = &glb->meshes[s];
+    for (int s = 0; s < (skin ? 1 : glb->surface_count); s++) {
+        const scene_surface *surface = skin ? &glb->skin.surface : &glb->surfaces[s];
+        const glb_mesh      *mesh = skin ? &glb->skin.mesh : &glb->meshes[s];
         next(t, s);
         scene_text_print(t, "{\"name\":");
         scene_text_string(t, surface->name);
@@ -84,6 +85,7 @@ static void put_meshes(const scene_glb *glb, scene_text *t) {
             scene_text_print(t, "%s{\"attributes\":{\"POSITION\":%d,\"NORMAL\":%d", k > 0 ? "," : "", mesh->positions,
                              mesh->normals);
             if (mesh->uv >= 0) scene_text_print(t, ",\"TEXCOORD_0\":%d", mesh->uv);
+            if (skin) scene_text_print(t, ",\"JOINTS_0\":%d,\"WEIGHTS_0\":%d", mesh->joints, mesh->skin_weights);
             scene_text_print(t, "},\"indices\":%d,\"material\":%d", mesh->indices + k, surface->patches[k].look);
             if (mesh->targets > 0) put_targets(mesh, t);
             scene_text_put(t, "}", 1);
@@ -147,11 +149,19 @@ static void put_nodes(const scene_glb *glb, scene_text *t) {
         next(t, 1);
         scene_text_print(t, "{\"name\":");
         scene_text_string(t, glb_figure_name(glb, i, name, sizeof name));
-        scene_text_print(t, ",\"mesh\":%d", glb->figures[i].surface);
+        if (!glb->options.skin) scene_text_print(t, ",\"mesh\":%d", glb->figures[i].surface);
         put_place(glb, i, t);
         scene_text_put(t, "}", 1);
     }
+    if (glb->options.skin) scene_text_print(t, ",\n{\"name\":\"body\",\"mesh\":0,\"skin\":0}");
     scene_text_put(t, "]", 1);
+}
+
+static void put_skin(const scene_glb *glb, scene_text *t) {
+    open_list(t, "skins");
+    scene_text_print(t, "{\"inverseBindMatrices\":%d,\"skeleton\":0,\"joints\":[", glb->skin.inverse_accessor);
+    for (int i = 0; i < glb->figure_count; i++) scene_text_print(t, "%s%d", i > 0 ? "," : "", i + 1);
+    scene_text_print(t, "]}]");
 }
 
 static void put_animation(const scene_glb *glb, scene_text *t) {
@@ -176,12 +186,14 @@ static void put_animation(const scene_glb *glb, scene_text *t) {
 }
 
 fem_status glb_json(scene_glb *glb, scene_text *t) {
-    scene_text_print(t,
-                     "{\"asset\":{\"version\":\"2.0\",\"generator\":\"limber " LIMBER_VERSION "\"},\n\"scene\":0,\n"
-                     "\"scenes\":[{\"nodes\":[0],\"extras\":{\"frame_bounds\":%d,\"times\":%d}}]",
-                     glb->bounds_accessor, glb->time);
+    scene_text_print(t, "{\"asset\":{\"version\":\"2.0\",\"generator\":\"limber " LIMBER_VERSION "\"},\n\"scene\":0,\n"
+                        "\"scenes\":[{\"nodes\":[0");
+    // readers ignore where a mesh on a skin stands, so it has no parent
+    if (glb->options.skin) scene_text_print(t, ",%d", glb->figure_count + 1);
+    scene_text_print(t, "],\"extras\":{\"frame_bounds\":%d,\"times\":%d}}]", glb->bounds_accessor, glb->time);
     put_nodes(glb, t);
     put_meshes(glb, t);
+    if (glb->options.skin) put_skin(glb, t);
     put_materials(glb, t);
     put_animation(glb, t);
     put_accessors(&glb->plan, t);

@@ -48,7 +48,7 @@ static fem_status choose_targets(scene_glb *glb, int s) {
     if (!mesh->mode || !mesh->q_low || !mesh->q_up)
         return fem_fail(FEM_NO_MEMORY, "%s: no memory to write it", glb->path);
     double size = glb_surface_size(surface);
-    for (int l = 0; l < surface->r; l++) {
+    for (int l = 0; l < surface->r && !glb->options.skin; l++) { // a skin has joints alone
         if (!(((double)g->high[l] - (double)g->low[l]) * glb_mode_size(surface, l) > 1e-6 * size)) continue;
         mesh->mode[mesh->targets] = l;
         mesh->q_low[mesh->targets] = g->low[l];
@@ -57,13 +57,11 @@ static fem_status choose_targets(scene_glb *glb, int s) {
     return FEM_OK;
 }
 
-static fem_status plan_surface(scene_glb *glb, int s) {
-    fem_status           status = FEM_OK;
-    glb_plan            *plan = &glb->plan;
-    const scene_surface *surface = &glb->surfaces[s];
-    glb_mesh            *mesh = &glb->meshes[s];
-    size_t               vertices = (size_t)surface->vertex_count, width = vertices > 65535 ? 4 : 2;
-    int                  view, number;
+static fem_status plan_surface(scene_glb *glb, const scene_surface *surface, glb_mesh *mesh) {
+    fem_status status = FEM_OK;
+    glb_plan  *plan = &glb->plan;
+    size_t     vertices = (size_t)surface->vertex_count, width = vertices > 65535 ? 4 : 2;
+    int        view, number;
     // patch after patch, each beginning on a multiple of 4, which is one of its width too
     for (int k = 0; k < surface->patch_count; k++) {
         size_t       corners = 3 * (size_t)surface->patches[k].count;
@@ -139,7 +137,12 @@ static fem_status make_plan(scene_glb *glb) {
     for (int i = 0; i < KINDS * glb->figure_count; i++) glb->channels[i] = -1;
     for (int s = 0; s < glb->surface_count; s++) {
         FEM_TRY(choose_targets(glb, s));
-        FEM_TRY(plan_surface(glb, s));
+        if (!glb->options.skin) FEM_TRY(plan_surface(glb, &glb->surfaces[s], &glb->meshes[s]));
+    }
+    if (glb->options.skin) {
+        FEM_TRY(glb_skin_create(glb));
+        FEM_TRY(plan_surface(glb, &glb->skin.surface, &glb->skin.mesh));
+        FEM_TRY(glb_skin_plan(glb));
     }
     size_t       frames = (size_t)glb->frames;
     glb_accessor times = {.count = frames, .component = GLTF_FLOAT, .type = "SCALAR", .bounds = 1};
@@ -173,12 +176,11 @@ fem_status glb_begin_view(scene_glb *glb, int view) {
     return fem_fail(FEM_IO, "%s: view %d is not where it was planned", glb->path, view);
 }
 
-static fem_status put_indices(scene_glb *glb, int s) {
-    fem_status           status = FEM_OK;
-    const scene_surface *surface = &glb->surfaces[s];
+static fem_status put_indices(scene_glb *glb, const scene_surface *surface, const glb_mesh *mesh) {
+    fem_status status = FEM_OK;
     for (int k = 0; k < surface->patch_count; k++) {
         const scene_patch *patch = &surface->patches[k];
-        FEM_TRY(glb_begin_view(glb, glb->plan.accessors[glb->meshes[s].indices + k].view));
+        FEM_TRY(glb_begin_view(glb, glb->plan.accessors[mesh->indices + k].view));
         for (size_t i = 3 * (size_t)patch->first; i < 3 * ((size_t)patch->first + (size_t)patch->count); i++) {
             uint32_t wide = (uint32_t)surface->triangles[i];
             uint16_t narrow = (uint16_t)wide;
@@ -192,12 +194,11 @@ done:
     return status;
 }
 
-static fem_status put_surface(scene_glb *glb, int s, const glb_form *form) {
-    fem_status           status = FEM_OK;
-    const scene_surface *surface = &glb->surfaces[s];
-    const glb_mesh      *mesh = &glb->meshes[s];
-    size_t               n = (size_t)surface->vertex_count;
-    FEM_TRY(put_indices(glb, s));
+static fem_status put_surface(scene_glb *glb, const scene_surface *surface, const glb_mesh *mesh,
+                              const glb_form *form) {
+    fem_status status = FEM_OK;
+    size_t     n = (size_t)surface->vertex_count;
+    FEM_TRY(put_indices(glb, surface, mesh));
     FEM_TRY(glb_begin_view(glb, glb->plan.accessors[mesh->positions].view));
     glb_put(glb, form->positions, 12 * n);
     FEM_TRY(glb_begin_view(glb, glb->plan.accessors[mesh->normals].view));
@@ -284,7 +285,12 @@ static void set_bounds(glb_accessor *accessor, size_t count, const float *x) {
 
 static fem_status put_binary(scene_glb *glb, const glb_form *forms) {
     fem_status status = FEM_OK;
-    for (int s = 0; s < glb->surface_count; s++) FEM_TRY(put_surface(glb, s, &forms[s]));
+    for (int s = 0; s < glb->surface_count && !glb->options.skin; s++)
+        FEM_TRY(put_surface(glb, &glb->surfaces[s], &glb->meshes[s], &forms[s]));
+    if (glb->options.skin) {
+        FEM_TRY(put_surface(glb, &glb->skin.surface, &glb->skin.mesh, &forms[0]));
+        FEM_TRY(glb_skin_put(glb));
+    }
     FEM_TRY(glb_begin_view(glb, glb->plan.accessors[glb->time].view));
     glb_put(glb, glb->times, 4 * (size_t)glb->frames);
     FEM_TRY(glb_begin_view(glb, glb->plan.accessors[glb->bounds_accessor].view));
@@ -305,7 +311,7 @@ static void put_words(scene_glb *glb, int count, const uint32_t *words) {
 }
 
 static void fill_report(const scene_glb *glb, double bytes, scene_glb_report *report) {
-    *report = (scene_glb_report){.frames = glb->frames, .bytes = bytes};
+    *report = (scene_glb_report){.frames = glb->frames, .bytes = bytes, .skin_error = glb->skin.error};
     for (int s = 0; s < glb->surface_count; s++) {
         if (glb->meshes[s].targets > report->targets) report->targets = glb->meshes[s].targets;
         report->left_out += glb->surfaces[s].r - glb->meshes[s].targets;
@@ -327,9 +333,10 @@ static fem_status write_file(scene_glb *glb, scene_glb_report *report) {
         goto done;
     }
     FEM_TRY(make_plan(glb));
-    for (int s = 0; s < glb->surface_count; s++) {
-        const scene_surface *surface = &glb->surfaces[s];
-        const glb_mesh      *mesh = &glb->meshes[s];
+    bool skin = glb->options.skin;
+    for (int s = 0; s < (skin ? 1 : glb->surface_count); s++) {
+        const scene_surface *surface = skin ? &glb->skin.surface : &glb->surfaces[s];
+        const glb_mesh      *mesh = skin ? &glb->skin.mesh : &glb->meshes[s];
         size_t               n = (size_t)surface->vertex_count;
         FEM_TRY(glb_form_create(&forms[s], surface, mesh, glb->groups[s].low, glb->groups[s].high));
         set_bounds(&glb->plan.accessors[mesh->positions], n, forms[s].positions);

@@ -352,7 +352,8 @@ typedef struct raw_output {
     unsigned    formats; // bits
     const char *surface;
     struct {
-        int up, units;
+        int  up, units;
+        bool skin;
     } glb;
     int          interfaces, sample;
     const cJSON *probes;

@@ -586,6 +586,7 @@ static const scene_table solver_table = {.name = "solver", TABLE(solver_keys), .
 static const scene_key glb_keys[] = {
     {.name = "up", .type = KEY_CHOICE, .choices = "z|y", AT(raw_output, glb.up), .about = "axis of the scene that points up; in the file it is y, as the format wants"},
     {.name = "units", .type = KEY_CHOICE, .choices = "m|cm", AT(raw_output, glb.units), .about = "of lengths in the file; cm for programs that count centimetres"},
+    {.name = "skin", .type = KEY_FLAG, AT(raw_output, glb.skin), .about = "one mesh on a skin with a joint per domain or instance and at most four weights a vertex, for programs without morph targets; bending is approximated"},
 };
 static const scene_table glb_table = {.name = "glb", TABLE(glb_keys), .about = "How the .glb file is written."};
 
@@ -595,7 +596,7 @@ static const scene_key output_keys[] = {
     {.name = "rate", .fallback = {30}, .unit = "1/s", POSITIVE(1e9), AT(raw_output, rate), .about = "dynamics: frames per second"},
     {.name = "formats", .type = KEY_CHOICE, .shape = SHAPE_LIST, .choices = "vtu|obj|glb", .fallback = {1}, AT(raw_output, formats),
      .about = "of the frames; vtu: one .vtu each and a .pvd for all; obj: one .obj each, the `surface` or the skin of the mesh; glb: the same surface and its motion in one file"},
-    {.name = "glb", .type = KEY_SECTION, .table = &glb_table, .about = "axes and units of the .glb file"},
+    {.name = "glb", .type = KEY_SECTION, .table = &glb_table, .about = "how the .glb file is written"},
     {.name = "surface", .type = KEY_TEXT, .otherwise = "the skin of the mesh", AT(raw_output, surface),
      .about = "triangles (.obj, .stl, .ply) in the units of the part's mesh, which move with the elements that they lie in; what lies outside follows the nearest element"},
     {.name = "interfaces", .type = KEY_CHOICE, .choices = "c0|c1|owner", AT(raw_output, interfaces),

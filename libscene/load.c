@@ -492,8 +492,9 @@ static fem_status read_output(scene_reader *reader, const raw_output *raw, const
     s->write_vtu = raw->formats & 1u;
     s->write_obj = raw->formats & 2u;
     s->write_glb = raw->formats & 4u;
-    s->glb =
-        (scene_glb_options){.up = raw->glb.up == 0 ? SCENE_UP_Z : SCENE_UP_Y, .unit = raw->glb.units == 0 ? 1 : 0.01};
+    s->glb = (scene_glb_options){.up = raw->glb.up == 0 ? SCENE_UP_Z : SCENE_UP_Y,
+                                 .unit = raw->glb.units == 0 ? 1 : 0.01,
+                                 .skin = raw->glb.skin};
     s->seams = (solver_seams)raw->interfaces;
     if (raw->surface) FEM_TRY(read_surface(reader, raw, section, s));
     if (!s->write_glb && cJSON_GetObjectItemCaseSensitive(section, "glb")) {

@@ -60,6 +60,28 @@ fem_status scene_precompute_forest(const scene *s, solver_forest *forest, const 
                                    bool *kept);
 void       scene_report_forest(const solver_forest *forest, scene_result *result);
 
+// Contact of the domains of a tree with the obstacles of the scene (motion_contact.c): of the tree itself, implicit, or
+// where its options do not allow that a load that stays over a step. Without obstacles the struct is zero.
+typedef struct scene_contacts {
+    const scene     *s;
+    solver_tree     *tree;
+    int              count; // domains
+    solver_contact **contacts;
+    bool             implicit;
+    int              softened; // domains
+    double          *work, *load;
+} scene_contacts;
+fem_status scene_contacts_create(scene_contacts *c, const scene *s, solver_tree *tree, int count, int most_modes);
+// Samples in the size of the domain; its mass.
+fem_status scene_contacts_add(scene_contacts *c, int domain, const solver_samples *samples, const double *Mqq,
+                              double mass);
+fem_status scene_contacts_note(const scene_contacts *c, const char *of, char **notes); // if some had to be softened
+fem_status scene_contacts_apply(scene_contacts *c, double from, double to);            // before a step
+void       scene_contacts_report(const scene_contacts *c, scene_result *result);
+void       scene_contacts_destroy(scene_contacts *c); // before the tree
+// Surface area at each vertex of a mesh. Caller frees.
+fem_status scene_vertex_areas(const fem_mesh *mesh, double **areas);
+
 void scene_report_assembly(const solver_assembly *assembly, scene_result *result);
 
 #endif

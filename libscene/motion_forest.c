@@ -54,12 +54,11 @@ typedef struct forest_motion {
     int                 *point;  // per vertex of all: of the tree, or -1; NULL: there are no loads
     int                 *loaded; // vertices with points
     int                  loaded_count;
-    double              *loads;    // per action: 3 per loaded vertex
-    double              *total;    // 3 per loaded vertex
-    bool                *done;     // per action: this change of stiffness has been made
-    solver_contact     **contacts; // per instance, or NULL
-    scene_wind          *wind;     // or NULL
-    double              *work, *load;
+    double              *loads; // per action: 3 per loaded vertex
+    double              *total; // 3 per loaded vertex
+    bool                *done;  // per action: this change of stiffness has been made
+    scene_contacts       contacts;
+    scene_wind          *wind; // or NULL
     double              *u, *v, *space;
     solver_frame_motion *shown; // per instance
     double               seconds;
@@ -68,12 +67,12 @@ typedef struct forest_motion {
 
 static void destroy(scene_motion *motion) {
     forest_motion *m = (forest_motion *)motion;
-    for (int i = 0; m->contacts && i < m->forest->count; i++) solver_contact_destroy(m->contacts[i]);
+    scene_contacts_destroy(&m->contacts);
     scene_wind_destroy(m->wind);
     solver_tree_destroy(m->tree);
     solver_forest_destroy(m->forest);
     fem_free(m->drives), fem_free(m->point), fem_free(m->loaded), fem_free(m->loads), fem_free(m->total);
-    fem_free(m->done), fem_free(m->contacts), fem_free(m->work), fem_free(m->load);
+    fem_free(m->done);
     fem_free(m->u), fem_free(m->v), fem_free(m->space), fem_free(m->shown);
     fem_free(m);
 }
@@ -130,16 +129,7 @@ static void report(const scene_motion *motion, scene_result *result) {
     result->step.steps = m->steps;
     result->step.shifts = result->tree.shifts;
     result->step.seconds_step = m->seconds;
-    for (int i = 0; m->contacts && i < m->forest->count; i++) {
-        if (!m->contacts[i]) continue;
-        solver_contact_report r = solver_contact_get_report(m->contacts[i]);
-        result->contact.contacts += r.contacts;
-        result->contact.depth = fmax(result->contact.depth, r.depth);
-        result->contact.energy += r.energy;
-        result->contact.evaluations += r.evaluations;
-        result->contact.total_contacts += r.total_contacts;
-        scene_contact_force(m->contacts[i], m->s->obstacle_count, result->contact_force);
-    }
+    scene_contacts_report(&m->contacts, result);
 }
 
 // ---- what happens at a time ----------------------------------------------------------------------------------------
@@ -180,33 +170,14 @@ done:
     return status;
 }
 
-static fem_status apply_contact(forest_motion *m, double from, double to) {
-    fem_status status = FEM_OK;
-    double     h = to - from;
-    for (int i = 0; m->contacts && i < m->forest->count; i++) {
-        solver_frame_motion frame;
-        for (int k = 0; k < m->s->obstacle_count; k++) {
-            if (m->s->obstacles[k].move.count == 0) continue;
-            solver_obstacle moved = scene_obstacle_at(&m->s->obstacles[k], from, to);
-            FEM_TRY(solver_contact_move(m->contacts[i], k, &moved));
-        }
-        solver_tree_frame(m->tree, i, &frame);
-        solver_contact_load_domain(m->contacts[i], &frame, solver_tree_q(m->tree, i), solver_tree_dq(m->tree, i), h,
-                                   h / 2, m->work, m->load);
-        FEM_TRY(solver_tree_set_load(m->tree, i, m->load, m->load + 6));
-    }
-done:
-    return status;
-}
-
 static fem_status step(scene_motion *motion, double time) {
     fem_status     status = FEM_OK;
     forest_motion *m = (forest_motion *)motion;
     double         begun = fem_seconds(), h = m->s->tree.options.time_step;
     FEM_TRY(change_stiffness(m, time - h));
     FEM_TRY(apply_loads(m, time - h / 2));
-    FEM_TRY(apply_contact(m, time - h, time));
-    if (m->wind) FEM_TRY(scene_wind_apply(m->wind, m->tree, m->contacts != NULL));
+    FEM_TRY(scene_contacts_apply(&m->contacts, time - h, time));
+    if (m->wind) FEM_TRY(scene_wind_apply(m->wind, m->tree, m->contacts.count > 0 && !m->contacts.implicit));
     FEM_TRY(solver_tree_step(m->tree));
     motion->time = time;
     m->steps++;
@@ -321,80 +292,38 @@ static fem_status make_samples(const forest_motion *m, int instance, const doubl
     return FEM_OK;
 }
 
-// Contact acts as a load that stays over a step, so its springs must be soft against the step.
-static fem_status make_instance_contact(forest_motion *m, int instance, const double *area, int *softened) {
-    fem_status             status = FEM_OK;
-    solver_samples         samples = {0};
-    solver_contact_options options = m->s->contact;
-    const solver_class    *c = m->forest->classes[m->s->forest.instances[instance].part];
-    double                 h = m->s->tree.options.time_step, s = m->forest->world[instance].scale, cube = s * s * s;
-    size_t                 r = (size_t)c->basis.r;
-    double                *M = fem_copy(c->inertia.Mqq, r * r + 0, sizeof *M);
+static fem_status make_instance_contact(forest_motion *m, int instance, const double *area) {
+    fem_status          status = FEM_OK;
+    solver_samples      samples = {0};
+    const solver_class *c = m->forest->classes[m->s->forest.instances[instance].part];
+    double              s = m->forest->world[instance].scale, cube = s * s * s;
+    size_t              r = (size_t)c->basis.r;
+    double             *M = fem_copy(c->inertia.Mqq, r * r + 0, sizeof *M);
     if (!M && r > 0) return fem_fail(FEM_NO_MEMORY, "no memory for contact");
     for (size_t i = 0; i < r * r; i++) M[i] *= cube * s * s; // as x = p + Q s (X + U q)
     FEM_TRY(make_samples(m, instance, area, &samples));
-    FEM_TRY(solver_contact_create(&m->contacts[instance], &samples, &options));
-    double rate = h * h * solver_contact_rate(m->contacts[instance], M, cube * c->inertia.m);
-    if (rate > 0.2) {
-        options.stiffness *= 0.2 / rate;
-        solver_contact_destroy(m->contacts[instance]);
-        m->contacts[instance] = NULL;
-        FEM_TRY(solver_contact_create(&m->contacts[instance], &samples, &options));
-        ++*softened;
-    }
-    for (int k = 0; k < m->s->obstacle_count; k++)
-        FEM_TRY(solver_contact_add(m->contacts[instance], &m->s->obstacles[k].shape, NULL));
+    FEM_TRY(scene_contacts_add(&m->contacts, instance, &samples, M, cube * c->inertia.m));
 done:
     fem_free(M);
     solver_samples_destroy(&samples);
     return status;
 }
 
-// Surface area at each vertex of a mesh. Caller frees.
-static fem_status vertex_areas(const fem_mesh *mesh, double **areas) {
-    fem_status status = FEM_OK;
-    int       *triangles = NULL, count = 0;
-    *areas = fem_calloc((size_t)mesh->vertex_count, sizeof **areas);
-    if (!*areas) return fem_fail(FEM_NO_MEMORY, "no memory for contact");
-    FEM_TRY(fem_mesh_surface(mesh, &count, &triangles, NULL));
-    for (int t = 0; t < count; t++) {
-        const int *corner = triangles + 3 * (size_t)t;
-        double     a[3], b[3], normal[3];
-        vec3_sub(a, mesh->vertices + 3 * (size_t)corner[1], mesh->vertices + 3 * (size_t)corner[0]);
-        vec3_sub(b, mesh->vertices + 3 * (size_t)corner[2], mesh->vertices + 3 * (size_t)corner[0]);
-        vec3_cross(normal, a, b);
-        for (int k = 0; k < 3; k++) (*areas)[corner[k]] += vec3_norm(normal) / 6;
-    }
-done:
-    fem_free(triangles);
-    return status;
-}
-
 static fem_status make_contact(forest_motion *m, char **notes) {
     fem_status status = FEM_OK;
-    int        softened = 0, most = 0;
+    int        most = 0;
     double   **area = NULL;
     if (m->s->obstacle_count == 0) return FEM_OK;
     for (int k = 0; k < m->forest->part_count; k++)
         if (m->forest->classes[k] && m->forest->classes[k]->basis.r > most) most = m->forest->classes[k]->basis.r;
     area = fem_calloc((size_t)m->forest->part_count, sizeof *area);
-    m->contacts = fem_calloc((size_t)m->forest->count, sizeof *m->contacts);
-    m->work = fem_alloc(SOLVER_CONTACT_WORK(most), sizeof *m->work);
-    m->load = fem_alloc(6 + (size_t)most, sizeof *m->load);
-    if (!area || !m->contacts || !m->work || !m->load) {
-        status = fem_fail(FEM_NO_MEMORY, "no memory for contact");
-        goto done;
-    }
+    if (!area) return fem_fail(FEM_NO_MEMORY, "no memory for contact");
+    FEM_TRY(scene_contacts_create(&m->contacts, m->s, m->tree, m->forest->count, most));
     for (int k = 0; k < m->forest->part_count; k++)
-        if (m->forest->classes[k]) FEM_TRY(vertex_areas(&m->forest->classes[k]->mesh, &area[k]));
+        if (m->forest->classes[k]) FEM_TRY(scene_vertex_areas(&m->forest->classes[k]->mesh, &area[k]));
     for (int i = 0; i < m->forest->count; i++)
-        FEM_TRY(make_instance_contact(m, i, area[m->s->forest.instances[i].part], &softened));
-    if (softened > 0) {
-        char text[200];
-        snprintf(text, sizeof text, "contact of %d of %d instances is softer than asked for, as the time step allows",
-                 softened, m->forest->count);
-        FEM_TRY(scene_add_note(notes, text));
-    }
+        FEM_TRY(make_instance_contact(m, i, area[m->s->forest.instances[i].part]));
+    FEM_TRY(scene_contacts_note(&m->contacts, "instances", notes));
 done:
     for (int k = 0; area && k < m->forest->part_count; k++) fem_free(area[k]);
     fem_free(area);

@@ -163,15 +163,13 @@ typedef struct tree_motion {
     const fem_mesh   *mesh;
     solver_assembly  *assembly;
     solver_tree      *tree;
-    const scene_move *drive;    // of a driven root, or NULL
-    int              *point;    // per vertex: of the tree, or -1
-    double           *loads;    // per action: 3 per vertex; NULL for those that are no load
-    double           *total;    // 3 per vertex
-    bool             *done;     // per action: this change of stiffness has been made
-    solver_contact  **contacts; // per domain, or NULL
-    scene_wind       *wind;     // or NULL
-    bool              implicit; // contact is the tree's own
-    double           *work, *load;
+    const scene_move *drive; // of a driven root, or NULL
+    int              *point; // per vertex: of the tree, or -1
+    double           *loads; // per action: 3 per vertex; NULL for those that are no load
+    double           *total; // 3 per vertex
+    bool             *done;  // per action: this change of stiffness has been made
+    scene_contacts    contacts;
+    scene_wind       *wind; // or NULL
     double           *u, *v;
     double            seconds;
     int               steps;
@@ -179,12 +177,12 @@ typedef struct tree_motion {
 
 static void destroy(scene_motion *motion) {
     tree_motion *m = (tree_motion *)motion;
-    for (int i = 0; m->contacts && i < m->assembly->count; i++) solver_contact_destroy(m->contacts[i]);
+    scene_contacts_destroy(&m->contacts);
     scene_wind_destroy(m->wind);
     solver_tree_destroy(m->tree);
     solver_assembly_destroy(m->assembly);
-    fem_free(m->point), fem_free(m->loads), fem_free(m->total), fem_free(m->done), fem_free(m->contacts);
-    fem_free(m->work), fem_free(m->load), fem_free(m->u), fem_free(m->v);
+    fem_free(m->point), fem_free(m->loads), fem_free(m->total), fem_free(m->done);
+    fem_free(m->u), fem_free(m->v);
     fem_free(m);
 }
 
@@ -234,16 +232,7 @@ static void report(const scene_motion *motion, scene_result *result) {
     result->step.steps = m->steps;
     result->step.shifts = result->tree.shifts;
     result->step.seconds_step = m->seconds;
-    for (int i = 0; m->contacts && i < m->assembly->count; i++) {
-        if (!m->contacts[i]) continue;
-        solver_contact_report r = solver_contact_get_report(m->contacts[i]);
-        result->contact.contacts += r.contacts;
-        result->contact.depth = fmax(result->contact.depth, r.depth);
-        result->contact.energy += r.energy;
-        result->contact.evaluations += r.evaluations;
-        result->contact.total_contacts += r.total_contacts;
-        scene_contact_force(m->contacts[i], m->s->obstacle_count, result->contact_force);
-    }
+    scene_contacts_report(&m->contacts, result);
 }
 
 // ---- what happens at a time ----------------------------------------------------------------------------------------
@@ -285,34 +274,14 @@ done:
     return status;
 }
 
-static fem_status apply_contact(tree_motion *m, double from, double to) {
-    fem_status status = FEM_OK;
-    double     h = to - from;
-    for (int i = 0; m->contacts && i < m->assembly->count; i++) {
-        solver_frame_motion frame;
-        for (int k = 0; k < m->s->obstacle_count; k++) {
-            if (m->s->obstacles[k].move.count == 0) continue;
-            solver_obstacle moved = scene_obstacle_at(&m->s->obstacles[k], from, to);
-            FEM_TRY(solver_contact_move(m->contacts[i], k, &moved));
-        }
-        if (m->implicit) continue;
-        solver_tree_frame(m->tree, i, &frame);
-        solver_contact_load_domain(m->contacts[i], &frame, solver_tree_q(m->tree, i), solver_tree_dq(m->tree, i), h,
-                                   h / 2, m->work, m->load);
-        FEM_TRY(solver_tree_set_load(m->tree, i, m->load, m->load + 6));
-    }
-done:
-    return status;
-}
-
 static fem_status step(scene_motion *motion, double time) {
     fem_status   status = FEM_OK;
     tree_motion *m = (tree_motion *)motion;
     double       begun = fem_seconds(), h = m->s->tree.options.time_step;
     FEM_TRY(change_stiffness(m, time - h));
     FEM_TRY(apply_loads(m, time - h / 2));
-    FEM_TRY(apply_contact(m, time - h, time));
-    if (m->wind) FEM_TRY(scene_wind_apply(m->wind, m->tree, m->contacts && !m->implicit));
+    FEM_TRY(scene_contacts_apply(&m->contacts, time - h, time));
+    if (m->wind) FEM_TRY(scene_wind_apply(m->wind, m->tree, m->contacts.count > 0 && !m->contacts.implicit));
     FEM_TRY(solver_tree_step(m->tree));
     motion->time = time;
     m->steps++;
@@ -394,26 +363,12 @@ static fem_status make_samples(const tree_motion *m, int domain, const double *a
     return FEM_OK;
 }
 
-// Where contact is a load that stays over a step its springs must be soft against the step.
-static fem_status make_domain_contact(tree_motion *m, int domain, const double *area, int *softened) {
-    fem_status             status = FEM_OK;
-    solver_samples         samples = {0};
-    solver_contact_options options = m->s->contact;
-    const solver_class    *c = m->assembly->classes[domain];
-    double                 h = m->s->tree.options.time_step;
+static fem_status make_domain_contact(tree_motion *m, int domain, const double *area) {
+    fem_status          status = FEM_OK;
+    solver_samples      samples = {0};
+    const solver_class *c = m->assembly->classes[domain];
     FEM_TRY(make_samples(m, domain, area, &samples));
-    FEM_TRY(solver_contact_create(&m->contacts[domain], &samples, &options));
-    double rate = h * h * solver_contact_rate(m->contacts[domain], c->inertia.Mqq, c->inertia.m);
-    if (!m->implicit && rate > 0.2) {
-        options.stiffness *= 0.2 / rate;
-        solver_contact_destroy(m->contacts[domain]);
-        m->contacts[domain] = NULL;
-        FEM_TRY(solver_contact_create(&m->contacts[domain], &samples, &options));
-        ++*softened;
-    }
-    for (int k = 0; k < m->s->obstacle_count; k++)
-        FEM_TRY(solver_contact_add(m->contacts[domain], &m->s->obstacles[k].shape, NULL));
-    if (m->implicit) FEM_TRY(solver_tree_set_contact(m->tree, domain, m->contacts[domain]));
+    FEM_TRY(scene_contacts_add(&m->contacts, domain, &samples, c->inertia.Mqq, c->inertia.m));
 done:
     solver_samples_destroy(&samples);
     return status;
@@ -421,39 +376,17 @@ done:
 
 static fem_status make_contact(tree_motion *m, char **notes) {
     fem_status status = FEM_OK;
-    int       *triangles = NULL, count = 0, softened = 0, most = 0;
+    int        most = 0;
     double    *area = NULL;
     if (m->s->obstacle_count == 0) return FEM_OK;
-    m->implicit =
-        m->s->tree.options.subtree == SOLVER_ARTICULATED && m->s->tree.options.integrator == SOLVER_TREE_MIDPOINT;
     for (int i = 0; i < m->assembly->count; i++)
         if (m->assembly->classes[i]->basis.r > most) most = m->assembly->classes[i]->basis.r;
-    area = fem_calloc((size_t)m->mesh->vertex_count, sizeof *area);
-    m->contacts = fem_calloc((size_t)m->assembly->count, sizeof *m->contacts);
-    m->work = fem_alloc(SOLVER_CONTACT_WORK(most), sizeof *m->work);
-    m->load = fem_alloc(6 + (size_t)most, sizeof *m->load);
-    if (!area || !m->contacts || !m->work || !m->load) {
-        status = fem_fail(FEM_NO_MEMORY, "no memory for contact");
-        goto done;
-    }
-    FEM_TRY(fem_mesh_surface(m->mesh, &count, &triangles, NULL));
-    for (int t = 0; t < count; t++) {
-        const int *corner = triangles + 3 * (size_t)t;
-        double     a[3], b[3], normal[3];
-        vec3_sub(a, m->mesh->vertices + 3 * (size_t)corner[1], m->mesh->vertices + 3 * (size_t)corner[0]);
-        vec3_sub(b, m->mesh->vertices + 3 * (size_t)corner[2], m->mesh->vertices + 3 * (size_t)corner[0]);
-        vec3_cross(normal, a, b);
-        for (int k = 0; k < 3; k++) area[corner[k]] += vec3_norm(normal) / 6;
-    }
-    for (int i = 0; i < m->assembly->count; i++) FEM_TRY(make_domain_contact(m, i, area, &softened));
-    if (softened > 0) {
-        char text[200];
-        snprintf(text, sizeof text, "contact of %d of %d domains is softer than asked for, as the time step allows",
-                 softened, m->assembly->count);
-        FEM_TRY(scene_add_note(notes, text));
-    }
+    FEM_TRY(scene_contacts_create(&m->contacts, m->s, m->tree, m->assembly->count, most));
+    FEM_TRY(scene_vertex_areas(m->mesh, &area));
+    for (int i = 0; i < m->assembly->count; i++) FEM_TRY(make_domain_contact(m, i, area));
+    FEM_TRY(scene_contacts_note(&m->contacts, "domains", notes));
 done:
-    fem_free(triangles), fem_free(area);
+    fem_free(area);
     return status;
 }
 

@@ -346,6 +346,11 @@ fem_status scene_record_glb_create(scene_record_glb **record, const scene *s, co
                         "%s: output.formats: \"glb\" keeps all frames of a motion without modes, %d here and at most "
                         "%d; fewer frames, \"method\": \"reduced\" or the format \"obj\" would do",
                         s->path, frames, FRAMES_MOST);
+    if (motion->limb_count == 0 && s->glb.skin)
+        return fem_fail(FEM_BAD_INPUT,
+                        "%s: output.glb.skin: a skin has a joint per domain or instance, and this body moves as one "
+                        "piece; \"decompose\" it, or do without the skin",
+                        s->path);
     scene_record_glb *r = fem_calloc(1, sizeof *r);
     if (!r) return fem_fail(FEM_NO_MEMORY, "no memory for the results");
     r->s = s;
@@ -439,6 +444,12 @@ fem_status scene_record_glb_commit(scene_record_glb *r, char **notes) {
     r->glb = NULL;
     FEM_TRY(scene_glb_commit(glb, &report));
     r->frames = 0;
+    if (r->s->glb.skin) {
+        snprintf(text, sizeof text,
+                 "%.120s.glb: %d joints follow the motion to %.1e of the size; without skin it is exact", r->s->name,
+                 r->figure_count, report.skin_error);
+        FEM_TRY(scene_add_note(notes, text));
+    }
     if (report.targets > COMMON_TARGETS) {
         snprintf(text, sizeof text,
                  "%.120s.glb has %d morph targets in a mesh; programs must show eight, Blender and limber render show "

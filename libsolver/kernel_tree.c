@@ -16,9 +16,11 @@ typedef double real __attribute__((vector_size(64), may_alias));
 typedef long   mask __attribute__((vector_size(64)));
 
 #if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
+#define UNROLL    _Pragma("clang loop unroll(full)")
+#define UNROLL_12 UNROLL
 #else
-#define UNROLL _Pragma("GCC unroll 9")
+#define UNROLL    _Pragma("GCC unroll 9")
+#define UNROLL_12 _Pragma("GCC unroll 12")
 #endif
 #define INLINE static inline __attribute__((always_inline))
 
@@ -106,22 +108,56 @@ static mask polar(const real *A, real *R, real *L, real *P) {
     return good & small;
 }
 
-// x, F and, with dq, v and dF: sums over the modes of the parent, 12 of each lane
-static void sums_over_modes(const solver_tree *tree, const tree_block *block, const double *q, double (*out)[LANES]) {
-    memset(out, 0, 12 * sizeof *out);
+#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+// The sums of the elements of 8 vectors, side by side.
+INLINE real sums_of(const real *v) {
+    real two[4], four[2];
+    UNROLL for (int i = 0; i < 4; i++) two[i] = SHUFFLE(v[2 * i], v[2 * i + 1], 0, 8, 2, 10, 4, 12, 6, 14) +
+                                                SHUFFLE(v[2 * i], v[2 * i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    UNROLL for (int i = 0; i < 2; i++) four[i] = SHUFFLE(two[2 * i], two[2 * i + 1], 0, 1, 8, 9, 4, 5, 12, 13) +
+                                                 SHUFFLE(two[2 * i], two[2 * i + 1], 2, 3, 10, 11, 6, 7, 14, 15);
+    return SHUFFLE(four[0], four[1], 0, 1, 2, 3, 8, 9, 10, 11) + SHUFFLE(four[0], four[1], 4, 5, 6, 7, 12, 13, 14, 15);
+}
+
+// Numbers from v * LANES on of n, zeros behind them.
+INLINE real part_of(const double *x, int n, int v) {
+    real part = real_set(0);
+    int  left = n - v * LANES;
+    if (left >= LANES)
+        memcpy(&part, x + v * LANES, sizeof part);
+    else
+        for (int i = 0; i < left; i++) part[i] = x[v * LANES + i];
+    return part;
+}
+
+// Sums over the modes of the parents, with q and dq, of the 12 rows of a and F. An interface is mostly the only one of
+// its kind: reading it is what takes time.
+static void sums_over_modes(const solver_tree *tree, const tree_block *block, const double *q, const double *dq,
+                            real *sum, real *rate) {
+    real part[24][LANES];
+    memset(part, 0, sizeof part);
     for (int lane = block->roots; lane < block->count; lane++) { // roots come first
         const tree_domain      *domain = &tree->domains[block->first + lane], *parent = &tree->domains[domain->parent];
         const domain_interface *interface = &tree->classes[parent->class_index].interfaces[domain->interface];
-        const real             *modes = (const real *)interface->modes;
-        const double           *at = q + parent->offset;
-        real                    low = real_set(0), high = real_set(0);
-        for (int l = 0; l < parent->r; l++) {
-            low += at[l] * modes[2 * l];
-            high += at[l] * modes[2 * l + 1];
+        const real             *row = (const real *)interface->a;
+        int                     width = interface->stride / LANES;
+        real                    x[12], y[12];
+        if (lane + 1 < block->count) {
+            const tree_domain *next = domain + 1, *above = &tree->domains[next->parent];
+            const real        *ahead = (const real *)tree->classes[above->class_index].interfaces[next->interface].a;
+            for (int i = 0; i < 12 * width; i++) __builtin_prefetch(ahead + i);
         }
-        for (int i = 0; i < 8; i++) out[i][lane] = low[i];
-        for (int i = 0; i < 4; i++) out[8 + i][lane] = high[i];
+        UNROLL_12 for (int i = 0; i < 12; i++) x[i] = y[i] = real_set(0);
+        for (int v = 0; v < width; v++) {
+            real at = part_of(q + parent->offset, parent->r, v), to = part_of(dq + parent->offset, parent->r, v);
+            UNROLL_12 for (int i = 0; i < 12; i++) {
+                real f = row[i * width + v];
+                x[i] += f * at, y[i] += f * to;
+            }
+        }
+        UNROLL_12 for (int i = 0; i < 12; i++) part[i][lane] = x[i], part[12 + i][lane] = y[i];
     }
+    for (int i = 0; i < 12; i++) sum[i] = sums_of(part[i]), rate[i] = sums_of(part[12 + i]);
 }
 
 // W of every lane: W_l = sum_k B_k f_k^l with B_k = P ([r_k] + what the third column of a flat interface makes of it)
@@ -182,13 +218,10 @@ static void mend(tree_block *block, mask good, const real *A, real *fit, real *L
 }
 
 static void frames(const solver_tree *tree, tree_block *block, const double *q, const double *dq) {
-    tree_lanes         *lanes = block->lanes;
-    _Alignas(64) double sum[12][LANES], rate[12][LANES];
-    real                F[9], dF[9], A[9], L[9], fit[9], P[9], D[9], g[3], w[3], t[3], u[3], third[3];
-    real                above = *(real *)lanes->above, flat = *(real *)lanes->flat;
-    const real         *s = lanes_of(sum), *r = lanes_of(rate);
-    sums_over_modes(tree, block, q, sum);
-    sums_over_modes(tree, block, dq, rate);
+    tree_lanes *lanes = block->lanes;
+    real        F[9], dF[9], A[9], L[9], fit[9], P[9], D[9], g[3], w[3], t[3], u[3], third[3], s[12], r[12];
+    real        above = *(real *)lanes->above, flat = *(real *)lanes->flat;
+    sums_over_modes(tree, block, q, dq, s, r);
     for (int i = 0; i < 3; i++) {
         lanes_of(lanes->x)[i] = lanes_of(lanes->rest_x)[i] + above * s[i];
         lanes_of(lanes->v)[i] = above * r[i];
@@ -380,6 +413,13 @@ static void sum_children(const solver_tree *tree, const tree_domain *domain, dou
         int                     carried = child->carried;
         tree_carried_inertia    w;
         if (carried > 0) tree_carried_up(tree, child, &w);
+        if (k + 1 < domain->child_count) { // they are read once a pass, from anywhere
+            const tree_domain *next = &tree->domains[domain->children[k + 1]];
+            for (int i = 0; i < 3 * width; i++) {
+                __builtin_prefetch((const real *)interfaces[next->interface].a + i);
+                __builtin_prefetch((const real *)next->W + i);
+            }
+        }
         for (int i = 0; i < 6; i++)
             for (int j = 0; j < 6; j++) I[6 * i + j] = lanes->I[SYM6(i, j)][child->lane];
         lane_get(6, lanes->h, child->lane, h);
@@ -752,28 +792,37 @@ static bool up_lane(const solver_tree *tree, tree_block *block, int lane, tree_w
 
 // ---- down -------------------------------------------------------------------------------------------------------
 
-// A of the lanes from those of their parents: R^T (X A + J ddq + c), J ddq from sums over the parents' modes:
-// W ddq = P 2 skew(dF R^T) with dF that of ddq.
+// J ddq of the parents, six numbers a lane, but for the scale of the first three
+static void parents_modes(const solver_tree *tree, const tree_block *block, const double *ddq, real sum[6]) {
+    real part[6][LANES];
+    memset(part, 0, sizeof part);
+    for (int lane = 0; lane < block->count; lane++) {
+        const tree_domain      *domain = &tree->domains[block->first + lane], *parent = &tree->domains[domain->parent];
+        const domain_interface *interface = &tree->classes[parent->class_index].interfaces[domain->interface];
+        const real             *a = (const real *)interface->a, *W = (const real *)domain->W;
+        int                     width = interface->stride / LANES;
+        real                    x[6];
+        UNROLL for (int i = 0; i < 6; i++) x[i] = real_set(0);
+        for (int v = 0; v < width; v++) {
+            real at = part_of(ddq + parent->offset, parent->r, v);
+            UNROLL for (int i = 0; i < 3; i++) x[i] += a[i * width + v] * at, x[3 + i] += W[i * width + v] * at;
+        }
+        UNROLL for (int i = 0; i < 6; i++) part[i][lane] = x[i];
+    }
+    for (int i = 0; i < 6; i++) sum[i] = sums_of(part[i]);
+}
+
+// A of the lanes from those of their parents: R^T (X A + J ddq + c)
 static void accelerations(const solver_tree *tree, tree_block *block, const double *ddq) {
-    tree_lanes         *lanes = block->lanes;
-    _Alignas(64) double sum[12][LANES];
-    real                above[6], t[3], u[3], g[3], D[9], A[9], dF[9], a[3], al[3];
-    const real         *s = lanes_of(sum), *F = lanes_of(lanes->F), *x = lanes_of(lanes->x), *R = lanes_of(lanes->R);
-    real                scale = *(real *)lanes->above, flat = *(real *)lanes->flat;
-    sums_over_modes(tree, block, ddq, sum);
+    tree_lanes *lanes = block->lanes;
+    real        above[6], t[3], a[3], al[3], s[6], scale = *(real *)lanes->above;
+    const real *x = lanes_of(lanes->x), *R = lanes_of(lanes->R);
+    parents_modes(tree, block, ddq, s);
     GATHER_ABOVE(6, A, above)
-    for (int i = 0; i < 9; i++) dF[i] = s[3 + i];
-    cross(t, dF, F + 3);
-    cross(u, F, dF + 3);
-    for (int i = 0; i < 3; i++) dF[6 + i] += flat * (t[i] + u[i]);
-    for (int i = 0; i < 9; i++) A[i] = dF[3 * (i % 3) + i / 3];
-    multiply_nt(D, A, lanes_of(lanes->fit));
-    twice_skew(g, D);
-    multiply_vector(u, lanes_of(lanes->P), g);
     cross(t, above + 3, x);
     for (int i = 0; i < 3; i++) {
         a[i] = above[i] + t[i] + scale * s[i] + lanes_of(lanes->c)[i];
-        al[i] = above[3 + i] + u[i] + lanes_of(lanes->c)[3 + i];
+        al[i] = above[3 + i] + s[3 + i] + lanes_of(lanes->c)[3 + i];
     }
     multiply_t_vector(lanes_of(lanes->A), R, a);
     multiply_t_vector(lanes_of(lanes->A) + 3, R, al);

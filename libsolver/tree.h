@@ -126,8 +126,9 @@ fem_status solver_tree_add_load(solver_tree *tree, int instance, const double *w
 // modes before force before torque, positive semidefinite. NULL = 0. The lumped levels read the part of the modes only.
 fem_status solver_tree_set_resistance(solver_tree *tree, int instance, const double *S);
 fem_status solver_tree_add_resistance(solver_tree *tree, int instance, const double *S); // besides
-// Contact of a domain, implicit (L3 with the midpoint rule); its samples are in the coordinates of the class, and it
-// must outlive the tree. The caller places its obstacles before every step. NULL: none.
+// Contact of a domain, implicit (L3 with the midpoint rule); its samples are in the coordinates of the class times
+// the scale of the domain, X and U, and it must outlive the tree. The caller places its obstacles before every step.
+// NULL: none.
 fem_status solver_tree_set_contact(solver_tree *tree, int instance, solver_contact *contact);
 // A point of a domain: X and rows U (3 x r, row-major, NULL for r = 0) in class coordinates; copied. Gives its number.
 fem_status solver_tree_add_point(solver_tree *tree, int instance, const double X[3], const double *rows, int *point);

@@ -37,8 +37,6 @@ fem_status solver_tree_set_contact(solver_tree *tree, int instance, solver_conta
     if (contact) {
         if (tree->options.subtree != SOLVER_ARTICULATED || tree->options.integrator != SOLVER_TREE_MIDPOINT)
             return fem_fail(FEM_BAD_INPUT, "contact in a tree needs solver.subtree articulated and the midpoint rule");
-        if (domain->scale != 1)
-            return fem_fail(FEM_BAD_INPUT, "domain %d: contact of scaled domains is not there yet", instance);
         FEM_TRY(solver_check_contact(contact, domain->r));
         c = fem_calloc(1, sizeof *c);
         if (c) {

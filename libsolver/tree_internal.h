@@ -53,6 +53,7 @@ typedef struct tree_block {
     tree_lanes *lanes;
     double     *E;            // (r + 7)(r + 8)/2 x LANES: the equation of the domain, see tree_up.c
     double     *f;            // r x LANES: internal forces
+    double     *S;            // (r + 6)(r + 7)/2 x LANES: what loads give way by, 0 where they do not; or NULL
     int         flags[LANES]; // of domain_polar
     int         shifts;       // lanes whose H was not positive definite in this pass
     int         failed;       // lane that no shift could mend, or -1
@@ -86,7 +87,7 @@ typedef struct tree_domain {
     double     scale, stiffness, damping_mass, damping_stiffness;
     double    *W;                   // 3 rows of the parent's stride: of the interface to the parent
     double    *load;                // 6 + r: set by solver_tree_set_load, or NULL
-    double    *resistance;          // (r + 6)(r + 7)/2: set by solver_tree_set_resistance, or NULL
+    double    *resistance;          // its lane of the block's S: set by solver_tree_set_resistance, or NULL
     struct tree_contact *contact;   // or NULL
     double              *contact_S; // likewise: of contact in this pass, or NULL
     int                  root;      // index of its tree_root, or -1

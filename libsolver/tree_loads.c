@@ -41,12 +41,17 @@ static fem_status put_resistance(solver_tree *tree, int instance, const double *
     size_t       r = (size_t)domain->r, size = (r + 6) * (r + 7) / 2;
     for (size_t k = 0; S && k < size; k++)
         if (!isfinite(S[k])) return fem_fail(FEM_BAD_INPUT, "domain %d: the resistance is not finite", instance);
+    tree_block *block = &tree->blocks[domain->block];
     if (!domain->resistance) {
         if (!S) return FEM_OK;
-        domain->resistance = fem_calloc(size, sizeof *domain->resistance);
-        if (!domain->resistance) return fem_fail(FEM_NO_MEMORY, "resistance of domain %d", instance);
+        if (!block->S) block->S = fem_calloc(size * LANES, sizeof *block->S);
+        if (!block->S) return fem_fail(FEM_NO_MEMORY, "resistance of domain %d", instance);
+        domain->resistance = block->S + domain->lane;
     }
-    for (size_t k = 0; k < size; k++) domain->resistance[k] = (besides ? domain->resistance[k] : 0) + (S ? S[k] : 0);
+    for (size_t k = 0; k < size; k++) {
+        double *entry = domain->resistance + k * LANES;
+        *entry = (besides ? *entry : 0) + (S ? S[k] : 0);
+    }
     return FEM_OK;
 }
 
@@ -166,23 +171,28 @@ void tree_gather_loads(solver_tree *tree, const double *q) {
 void tree_gather_resistance(solver_tree *tree) {
     bool lumped = tree->options.subtree != SOLVER_ARTICULATED;
     if (lumped || !(vec3_dot(tree->gravity, tree->gravity) > 0)) return;
-    for (int i = 0; i < tree->count; i++) {
-        const tree_domain *domain = &tree->domains[i];
-        tree_lanes        *lanes = tree->blocks[domain->block].lanes;
-        const double      *S = domain->resistance;
-        size_t             r = (size_t)domain->r;
-        double             Q[9], g[3];
-        if (!S) continue;
-        lane_get(9, lanes->Q, domain->lane, Q);
-        mat3_mul_t_vec(g, Q, tree->gravity);
-        for (size_t k = 0; k < 3; k++) // columns of the force
-            for (size_t row = 0; row < r + 6; row++) {
-                size_t low = row < r + k ? row : r + k, high = row < r + k ? r + k : row;
-                double change = S[high * (high + 1) / 2 + low] * g[k];
-                if (row < r)
-                    tree->modal[domain->offset + row] -= change;
-                else
-                    lanes->wrench[row - r][domain->lane] -= change;
+    for (int k = 0; k < tree->block_count; k++) {
+        const tree_block *block = &tree->blocks[k];
+        size_t            r = (size_t)block->r;
+        double            g[3][LANES];
+        if (!block->S) continue;
+        for (int i = 0; i < 3; i++)
+            for (int lane = 0; lane < LANES; lane++) {
+                g[i][lane] = 0;
+                for (int j = 0; j < 3; j++) g[i][lane] += block->lanes->Q[3 * j + i][lane] * tree->gravity[j];
             }
+        for (size_t row = 0; row < r + 6; row++) {
+            double change[LANES] = {0};
+            for (size_t i = 0; i < 3; i++) { // columns of the force
+                size_t        low = row < r + i ? row : r + i, high = row < r + i ? r + i : row;
+                const double *entry = block->S + (high * (high + 1) / 2 + low) * LANES;
+                for (int lane = 0; lane < LANES; lane++) change[lane] += entry[lane] * g[i][lane];
+            }
+            if (row < r)
+                for (size_t lane = 0; lane < (size_t)block->count; lane++)
+                    tree->modal[block->offset + lane * r + row] -= change[lane];
+            else
+                for (int lane = 0; lane < LANES; lane++) block->lanes->wrench[row - r][lane] -= change[lane];
+        }
     }
 }

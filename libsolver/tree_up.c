@@ -184,10 +184,10 @@ static void add_carried(const solver_tree *tree, const tree_domain *domain, cons
 }
 
 // Loads that give way: S is inertia to those that push the domain.
-static void add_resistance(bool lumped, const tree_domain *domain, const double *S, equation *e) {
+static void add_resistance(bool lumped, const tree_domain *domain, const double *S, int step, equation *e) {
     int r = domain->r;
     for (int i = 0; i < r + 6; i++)
-        for (int j = 0; j <= i; j++, S++) {
+        for (int j = 0; j <= i; j++, S += step) {
             if (lumped && i >= r) continue;
             if (j >= r) {
                 e->Mrr[6 * (i - r) + j - r] += *S;
@@ -407,8 +407,8 @@ static bool up_domain(const solver_tree *tree, tree_block *block, int lane, cons
             if (i < 6) e.rigid_b[i] = e.b_r[i], e.outer[i] = wrench[i];
         }
     if (at->resists && domain->resistance)
-        add_resistance(tree->options.subtree != SOLVER_ARTICULATED, domain, domain->resistance, &e);
-    if (at->resists && domain->contact_S) add_resistance(false, domain, domain->contact_S, &e);
+        add_resistance(tree->options.subtree != SOLVER_ARTICULATED, domain, domain->resistance, LANES, &e);
+    if (at->resists && domain->contact_S) add_resistance(false, domain, domain->contact_S, 1, &e);
     for (int k = 0; k < domain->child_count; k++)
         add_child(tree, domain, &tree->domains[domain->children[k]], &e, work);
     if (!solve_domain(tree, domain, block, &e, work)) return false;
@@ -432,10 +432,10 @@ static void own_task(void *context, int index, int worker) {
     tree_block  *block = &tree->blocks[index];
     size_t       size = ((size_t)block->r + 6) * ((size_t)block->r + 7) / 2;
     tree->kernels.own(tree, block, task->at, &tree->work[worker]);
+    for (size_t k = 0; task->at->resists && block->S && k < size * LANES; k++)
+        block->E[k] += block->S[k]; // both row by row
     for (int lane = 0; task->at->resists && lane < block->count; lane++) {
-        const tree_domain *domain = &tree->domains[block->first + lane];
-        const double      *S = domain->resistance, *C = domain->contact_S;
-        for (size_t k = 0; S && k < size; k++) block->E[k * LANES + (size_t)lane] += S[k]; // both row by row
+        const double *C = tree->domains[block->first + lane].contact_S;
         for (size_t k = 0; C && k < size; k++) block->E[k * LANES + (size_t)lane] += C[k];
     }
 }

@@ -32,12 +32,19 @@ static const char *const SCENE =
     "\"post\", "
     "\"set\": \"tip\"}, \"arm\": {\"instance\": \"arm\", \"set\": \"tip\"}}}}";
 
-static scene *make_scene(const char *name, double size, const char *objects) {
-    char   text[4000];
-    scene *s = NULL;
+static scene *make_scene_in(const char *name, double size, const char *objects, const char *environment) {
+    char        text[4000], *place, whole[5000];
+    scene      *s = NULL;
+    const char *key = "\"environment\": {";
     snprintf(text, sizeof text, SCENE, size, 0.05 * size, 0.05 * size, 0.5 * size, 0.03 * size, 0.04 * size, objects);
-    assert_ok(scene_load(&s, write_scene(name, text), 0, NULL));
+    place = strstr(text, key) + strlen(key);
+    snprintf(whole, sizeof whole, "%.*s%s%s", (int)(place - text), text, environment, place);
+    assert_ok(scene_load(&s, write_scene(name, whole), 0, NULL));
     return s;
+}
+
+static scene *make_scene(const char *name, double size, const char *objects) {
+    return make_scene_in(name, size, objects, "");
 }
 
 static void run(scene *s, const char *out, scene_result *result) { assert_ok(scene_run(s, out, 0, NULL, result)); }
@@ -70,6 +77,35 @@ static void test_scaled(void **state) {
     assert_true(moved > 1e-3 && difference < 1e-7 * moved);
     scene_result_destroy(&a), scene_result_destroy(&b);
     scene_destroy(large), scene_destroy(scaled);
+}
+
+// the same with a block under the arm, so stiff that a load held over a step would have to be softened
+static void test_scaled_contact(void **state) {
+    (void)state;
+    static const char block[] =
+        "\"obstacles\": [{\"box\": {\"centre\": [0.875, 0.3, 1.155], \"size\": [0.25, 0.6, 1]}}], "
+        "\"contact\": {\"stiffness\": 3e7, \"damping\": 1e5}, ";
+    static const char large_one[] =
+        "{\"part\": \"post\", \"children\": [{\"part\": \"arm\", \"translation\": [0, 0, 1.4], "
+        "\"rotation\": [0, -0.4, 0.3]}]}";
+    static const char scaled_one[] = "{\"part\": \"post\", \"scale\": 2, \"children\": [{\"part\": \"arm\", "
+                                     "\"translation\": [0, 0, 0.7], \"rotation\": [0, -0.4, 0.3]}]}";
+    scene            *free_arm = make_scene("free_arm.json", 2, large_one);
+    scene            *large = make_scene_in("large_contact.json", 2, large_one, block);
+    scene            *scaled = make_scene_in("scaled_contact.json", 1, scaled_one, block);
+    scene_result      none = {0}, a = {0}, b = {0};
+    run(free_arm, test_temporary("free_arm"), &none);
+    run(large, test_temporary("large_contact"), &a);
+    run(scaled, test_temporary("scaled_contact"), &b);
+    double difference = vec3_distance(a.probes + 3, b.probes + 3), moved = vec3_norm(a.probes + 3);
+    printf("the arm moved by %.4g m (%.4g m without a block), %.2g m into it, difference %.1e\n", moved,
+           vec3_norm(none.probes + 3), a.contact.depth, difference);
+    assert_true(a.contact.total_contacts > 0 && a.contact.depth < 1e-3 && a.contact_force[2] > 0);
+    assert_true(moved > 1e-3 && moved < 0.8 * vec3_norm(none.probes + 3));
+    assert_true(difference < 1e-6 * moved);
+    assert_true(!b.notes || !strstr(b.notes, "softer"));
+    scene_result_destroy(&none), scene_result_destroy(&a), scene_result_destroy(&b);
+    scene_destroy(free_arm), scene_destroy(large), scene_destroy(scaled);
 }
 
 // groups, places and repeats are only ways of saying the same: a scene of them moves as one that lists every child
@@ -203,7 +239,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scaled),  cmocka_unit_test(test_ways_of_saying),
         cmocka_unit_test(test_by_hand), cmocka_unit_test(test_threads_and_resume),
-        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_names),   cmocka_unit_test(test_scaled_contact),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }

@@ -28,7 +28,8 @@ static double compare(glb_case *c, scene_model *model, double time, double ampli
         }
         q += s->r;
     }
-    assert_int_equal(vertex, drawing->vertex_count);
+    // each primitive of a skin has the vertices of all figures
+    assert_int_equal(model->skin_count > 0 ? vertex * model->meshes[0].primitive_count : vertex, drawing->vertex_count);
     return error;
 }
 
@@ -451,13 +452,146 @@ static void test_for_programs(void **state) {
     case_destroy(&c);
 }
 
+// Weights of a skin: at most four, none negative, their sum 1 as near as floats can; returns the most joints of a
+// vertex.
+static int check_skin(const scene_model *model, int joints) {
+    int most = 0;
+    assert_int_equal(model->skin_count, 1);
+    assert_int_equal(model->skins[0].joint_count, joints);
+    for (int k = 0; k < model->meshes[0].primitive_count; k++) {
+        const model_primitive *p = &model->meshes[0].primitives[k];
+        assert_non_null(p->joints);
+        assert_int_equal(p->target_count, 0);
+        for (int v = 0; v < p->vertex_count; v++) {
+            double sum = 0;
+            int    count = 0;
+            for (int i = 4 * v; i < 4 * v + 4; i++) {
+                assert_true(p->weights[i] >= 0 && p->weights[i] <= 1);
+                assert_true(p->joints[i] < joints && (p->weights[i] > 0 || p->joints[i] == 0));
+                sum += (double)p->weights[i], count += p->weights[i] > 0;
+            }
+            assert_true(fabs(sum - 1) < 2e-7);
+            most = count > most ? count : most;
+        }
+    }
+    return most;
+}
+
+// one joint a figure: rigid motion comes out as it was, with turns, scales, axes and units
+static void test_skin(void **state) {
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        glb_case          c;
+        scene_glb_report  report;
+        scene_glb_options options = scene_glb_default_options();
+        scene_model      *model = NULL;
+        char              path[700];
+        const char       *folder = getenv("LIMBER_GLB_FOLDER");
+        snprintf(path, sizeof path, "%s%sskin%d.glb", folder ? folder : test_temporary("skin"), folder ? "/" : "_", k);
+        options.skin = true, options.up = k ? SCENE_UP_Z : SCENE_UP_Y, options.unit = k ? 0.01 : 1;
+        case_create(&c, 7, 40);
+        double worst = 0, none = 0;
+        assert_ok(case_write(&c, path, 91, 30, 0, &options, &report)); // no modes move
+        assert_ok(scene_model_read(&model, path));
+        double size = vec3_distance(report.low, report.high);
+        int    most = check_skin(model, 47);
+        for (int i = 0; i < 10; i++) worst = fmax(worst, compare(&c, model, 9 * i / 30.0, 0, options.up, options.unit));
+        printf("skin, rigid: error %.2e of the size, up to %d joints a vertex\n", worst / size, most);
+        assert_true(worst < 3e-5 * size && report.skin_error < 1e-6 && report.targets == 0);
+        assert_int_equal(most, 1);
+        scene_model_destroy(model);
+        // a bend has no place in the joint of a figure that touches no other: the error is that of the modes
+        assert_ok(case_write(&c, path, 91, 30, 1, &options, &report));
+        assert_ok(scene_model_read(&model, path));
+        check_skin(model, 47);
+        none = compare(&c, model, 1.5, 1, options.up, options.unit) / size;
+        printf("skin, bending: %.2e at 1.5 s, foretold %.2e\n", none, report.skin_error);
+        assert_true(none > 1e-2 && report.skin_error > 1e-2);
+        scene_model_destroy(model);
+        case_destroy(&c);
+    }
+}
+
+// two plates with a row of vertices in common and a third between them: where two joints share a vertex evenly, its
+// weights are found again
+static void test_skin_weights(void **state) {
+    (void)state;
+    enum { FRAMES = 30 };
+    glb_case          c;
+    scene_glb        *glb = NULL;
+    scene_glb_report  report;
+    scene_glb_options options = scene_glb_default_options();
+    scene_model      *model = NULL;
+    const char       *path = test_temporary("blend.glb");
+    case_create(&c, 0, 2); // two leaves in one place: every vertex is shared
+    options.skin = true;
+    scene_surface *leaf = &c.surfaces[1];
+    double        *U = c.memory[3];
+    // Figure 0 moves along x by t, figure 1 stands; mode 0 of figure 0 takes back s of it: x = (1 - s) t, so the true
+    // weights are 1 - s and s.
+    leaf->r = 1;
+    for (int v = 0; v < leaf->vertex_count; v++)
+        U[3 * v] = -leaf->positions[3 * v + 1] / 0.3, U[3 * v + 1] = U[3 * v + 2] = 0;
+    c.figures[0].scale = c.figures[1].scale = 1;
+    assert_ok(scene_glb_create(&glb, path, CASE_LOOKS, c.looks, CASE_SURFACES, c.surfaces, 2, c.figures, &options));
+    for (int f = 0; f < FRAMES; f++) {
+        double     t = 0.01 * f, q[2] = {t, 0};
+        scene_pose poses[2] = {{.Q = {1, 0, 0, 0, 1, 0, 0, 0, 1}}, {.Q = {1, 0, 0, 0, 1, 0, 0, 0, 1}}};
+        poses[0].p[0] = t;
+        assert_ok(scene_glb_frame(glb, f / 30.0, poses, q));
+    }
+    assert_ok(scene_glb_commit(glb, &report));
+    assert_ok(scene_model_read(&model, path));
+    assert_int_equal(check_skin(model, 2), 2);
+    const model_primitive *p = &model->meshes[0].primitives[0];
+    double                 worst = 0;
+    for (int v = 0; v < leaf->vertex_count; v++)
+        for (int k = 4 * v; k < 4 * v + 4; k++) {
+            double s = leaf->positions[3 * v + 1] / 0.3;
+            if (p->weights[k] > 0) worst = fmax(worst, fabs((double)p->weights[k] - (p->joints[k] == 0 ? 1 - s : s)));
+        }
+    printf("weights to %.1e, foretold error %.1e\n", worst, report.skin_error);
+    assert_true(worst < 1e-4);
+    scene_model_destroy(model);
+    case_destroy(&c);
+}
+
+// every allocation may fail; more joints than the format counts are refused
+static void test_skin_refused(void **state) {
+    (void)state;
+    glb_case          c;
+    scene_glb_options options = scene_glb_default_options();
+    const char       *path = test_temporary("refused.glb");
+    options.skin = true;
+    case_create(&c, 1, 2);
+    fem_set_threads(1);
+    long held = fem_memory_blocks(), n = 0;
+    for (;; n++) {
+        fem_memory_fail_after(n);
+        fem_status status = case_write(&c, path, 3, 30, 1, &options, NULL);
+        fem_memory_fail_after(-1);
+        assert_int_equal(fem_memory_blocks(), held);
+        if (status == FEM_OK) break;
+        assert_int_equal(status, FEM_NO_MEMORY);
+        assert_true(access(path, F_OK) != 0);
+    }
+    fem_set_threads(0);
+    printf("%ld failing allocations survived\n", n);
+    assert_true(n > 30);
+    case_destroy(&c);
+    case_create(&c, 1, 65535);
+    assert_fails(case_write(&c, path, 1, 30, 1, &options, NULL), FEM_BAD_INPUT, "a skin of 65536 joints");
+    case_destroy(&c);
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_positions), cmocka_unit_test(test_weights),      cmocka_unit_test(test_normals),
-        cmocka_unit_test(test_still),     cmocka_unit_test(test_bounds),       cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_memory),    cmocka_unit_test(test_oak_size),     cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_damage),    cmocka_unit_test(test_for_programs),
+        cmocka_unit_test(test_positions),    cmocka_unit_test(test_weights),      cmocka_unit_test(test_normals),
+        cmocka_unit_test(test_still),        cmocka_unit_test(test_bounds),       cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_memory),       cmocka_unit_test(test_oak_size),     cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_damage),       cmocka_unit_test(test_for_programs), cmocka_unit_test(test_skin),
+        cmocka_unit_test(test_skin_weights), cmocka_unit_test(test_skin_refused),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
