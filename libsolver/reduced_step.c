@@ -7,7 +7,9 @@
 // The change of K in the local damping is left out of H, as in the paper: Newton then converges linearly, by a factor
 // of the order of h. Semi-implicit means one iteration and no look at what is left. With local stiffness damping one
 // iteration from q_n would be first order, since the damping matrix would be that of q_n; it starts from
-// q + h dq + h^2/2 ddq, which makes K(q) right to second order.
+// q + h dq + h^2/2 ddq, which makes K(q) right to second order. Modes that turn by more than a step (a spring that has
+// just been tied across a gap) accelerate by much more than they move: h^2/2 ddq would throw the body out of reach, and
+// is left out.
 //
 // A semi-implicit step linearises contact about q + h dq + h^2/2 ddq, where it would be without: from q_n it would not
 // see an obstacle that is reached within the step.
@@ -297,12 +299,25 @@ static fem_status newton_from_start(solver_reduced *solver, const solver_coeffic
     return newton(solver, c, false);
 }
 
+// ddq for a whole step would give more energy than there is, from the start and the loads: it is of modes that the step
+// does not resolve. A mode w gives (h w)^2 of its own energy.
+#define UNRESOLVED 4.0
+static bool unresolved(solver_reduced *solver, const double *ddq) {
+    int    r = solver->r;
+    double h = solver->options.time_step,
+           available = solver->budget + h * h / 2 * fabs(dense_dot(r, solver->load, ddq));
+    dense_gemv_set(r, r, 1, solver->M, ddq, solver->product);
+    return h * h / 2 * dense_dot(r, ddq, solver->product) > UNRESOLVED * available;
+}
+
 // One iteration, from q_n or, with local stiffness damping, from q + h dq + h^2/2 ddq.
 static fem_status semi_implicit(solver_reduced *solver, const solver_coefficients *c, const double *ddq_n) {
     const solver_reduced_options *o = &solver->options;
     double                        h = o->time_step;
-    if (o->damping_stiffness > 0 && o->damping_local)
-        for (int i = 0; i < solver->r; i++) solver->q[i] += h * (solver->state.dq[i] + h / 2 * ddq_n[i]);
+    if (o->damping_stiffness > 0 && o->damping_local) {
+        double push = unresolved(solver, ddq_n) ? 0 : h / 2;
+        for (int i = 0; i < solver->r; i++) solver->q[i] += h * (solver->state.dq[i] + push * ddq_n[i]);
+    }
     evaluate(solver, c, solver->q, false);
     fem_status status = newton_step(solver, c, solver->q);
     if (status != FEM_OK) return fem_fail_prefix(status, "t = %g s: ", solver->state.time + h);

@@ -97,6 +97,26 @@ static void test_caught(void **state) {
     scene_result_destroy(&r);
 }
 
+// Stiff springs across an open gap, with the damping and the single Newton iteration of ordinary scenes: the first
+// guess of a step does not follow accelerations that the step cannot resolve.
+static void test_open_gap(void **state) {
+    (void)state;
+    const char *const gap[] = {
+        ("actions=[{\"force\": [0, 0, 3], \"on\": {\"region\": \"right\"}}, {\"stitch\": \"joint\", "
+         "\"start\": 0.2, \"spring\": 1e6}]"),
+        "parts.bar.fixed=[\"x0\", {\"plane\": {\"point\": [0.6, 0, 0], \"normal\": [1, 0, 0]}}]",
+        "output.probes={\"middle\": {\"nearest\": [0.3, 0, 0]}}",
+        "solver={\"method\": \"reduced\", \"step\": 0.01, \"damping\": {\"mass\": 0.2, \"stiffness\": 0.002}}",
+        "output.frames=61"};
+    scene_result                r = run(5, gap, "gap");
+    const solver_rebase_report *e = &r.changes[0].state;
+    printf("energy %.4g -> %.4g J, springs %.3g; in the end %.3g m\n", e->energy_before, e->energy_after, e->springs,
+           vec3_norm(r.probes));
+    assert_true(e->springs > 10 * e->energy_before); // there is a gap
+    assert_true(vec3_norm(r.probes) > 1e-4 && vec3_norm(r.probes) < 0.1);
+    scene_result_destroy(&r);
+}
+
 // A seam that an action cuts holds until then as if it were none, and is open from then on.
 static void test_cut(void **state) {
     (void)state;
@@ -250,7 +270,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_follows_full), cmocka_unit_test(test_undone),     cmocka_unit_test(test_caught),
         cmocka_unit_test(test_cut),          cmocka_unit_test(test_stiffness),  cmocka_unit_test(test_rebuild),
         cmocka_unit_test(test_checkpoint),   cmocka_unit_test(test_experiment), cmocka_unit_test(test_match),
-        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_sizes),        cmocka_unit_test(test_open_gap),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
