@@ -169,12 +169,14 @@ static void test_loaded(void **state) {
     enum { COUNT = 60, DRAWS = 4000 };
     polynomial_case c;
     cubature_poses  poses;
+    reduced_body    reduced;
     loading         l;
     double          p[R], covariance[R * R] = {0}, worst = 0, mean = 0, bent = 0, most[COUNT];
     int             inverted = 0;
     body_create(&c, FEM_NEOHOOKEAN);
     double *u = fem_alloc((size_t)c.n, sizeof *u);
-    assert_ok(loading_create(&l, c.body, R, c.U, 0.1, 1));
+    assert_ok(reduced_body_create(&reduced, c.body, R, c.U));
+    assert_ok(loading_create(&l, &reduced, 0.1, 1));
     for (int t = 0; t < DRAWS; t++) {
         loading_draw(&l, 3, t, p);
         for (int i = 0; i < R * R; i++) covariance[i] += p[i % R] * p[i / R] / DRAWS / (l.amplitude * l.amplitude);
@@ -205,6 +207,7 @@ static void test_loaded(void **state) {
     assert_true(off < 0.06 && mean < 0.03 && worst < 0.3 && bent > 0.1 && fabs(median / 0.1 - 1) < 0.3);
     cubature_poses_destroy(&poses);
     loading_destroy(&l);
+    reduced_body_destroy(&reduced);
     fem_free(u);
     cubature_training_options o = cubature_training_default_options();
     cubature_training_report  report;
