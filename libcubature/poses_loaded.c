@@ -27,7 +27,8 @@ enum {
     SAMPLE_SEED = 4711,
     FIRST_SEED = 2000
 };
-static const double NEAR = 0.02;       // of the load, in the norm of K(0)^-1
+static const double NEAR = 0.02;       // of the load, in the norm of K(0)^-1: the error of the sample
+static const double ENOUGH = 0.25;     // the same, of the exact force
 static const double CALIBRATED = 0.05; // of the displacement asked for
 
 void loading_destroy(loading *l) {
@@ -379,7 +380,7 @@ static void correct(search *s, const settling *sample, unsigned seed, double *lo
         s->miss[t] = now;
         memcpy(s->best.q + t * r, q, r * sizeof *q);
         memcpy(s->best.f + t * r, f, r * sizeof *f);
-        w->finished[t] = now < NEAR;
+        w->finished[t] = now < ENOUGH;
         if (w->finished[t]) continue;
         sample->forces.evaluate(sample->forces.model, q, NULL, sample->f, NULL, sample->work);
         for (size_t i = 0; i < r; i++) p[i] = sample->f[i] + load[i];
