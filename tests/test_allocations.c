@@ -51,6 +51,22 @@ static fem_status run(const char *path, const char *folder) {
     return status;
 }
 
+// Stopped after two frames and taken up again, on a skin, with smooth interfaces.
+static fem_status run_in_two(const char *path, const char *folder) {
+    const char *const overrides[] = {"output.formats=[\"glb\", \"vtu\"]", "output.glb.skin=true",
+                                     "output.interfaces=c1", "output.frames=4"};
+    scene            *s = NULL;
+    fem_status        status = scene_load(&s, path, 4, overrides);
+    if (status == FEM_OK) {
+        s->checkpoint = 1;
+        status = scene_run(s, folder, 2, NULL, NULL);
+        s->resume = true;
+    }
+    if (status == FEM_OK) status = scene_run(s, folder, 0, NULL, NULL);
+    scene_destroy(s);
+    return status;
+}
+
 // The first time the cache is written, then it is read; a cache that cannot be had is done without.
 static fem_status precompute(const char *path, const char *folder) {
     scene       *s = NULL;
@@ -168,6 +184,27 @@ static fem_status fill(const char *path, const char *folder) {
     return status;
 }
 
+static fem_status read_any(const char *path, const char *folder) {
+    (void)folder;
+    fem_mesh    mesh = {0};
+    fem_surface surface = {0};
+    fem_remarks remarks = {0};
+    double     *A = NULL;
+    int        *items = NULL, rows, columns;
+    const char *ending = strrchr(path, '.');
+    fem_status  status = strcmp(ending, ".bou") == 0 ? fem_vertex_list_read(&items, &rows, path, 1, 1000)
+                         : strcmp(ending, ".npy") == 0 || strcmp(ending, ".mtx") == 0
+                             ? fem_matrix_read(path, &rows, &columns, &A)
+                         : fem_path_is_surface(path) ? fem_surface_read(&surface, path)
+                                                     : fem_mesh_read_remarks(&mesh, path, &remarks);
+    fem_free(items);
+    fem_free(A);
+    fem_remarks_destroy(&remarks);
+    fem_surface_destroy(&surface);
+    fem_mesh_destroy(&mesh);
+    return status;
+}
+
 // ---- the walks ------------------------------------------------------------------------------------------------------
 
 static const char RUBBER[] =
@@ -207,14 +244,14 @@ static void test_beside_runs(void **state) {
     snprintf(folder, sizeof folder, "%s", test_temporary("shown"));
     assert_ok(run("scenes/mast.json", folder));
     snprintf(model, sizeof model, "%s/mast.glb", folder);
-    int refused = walk("precompute", precompute, "scenes/ball_on_stairs.json") +
-                  walk("precompute", precompute, "scenes/mast.json") +
-                  walk("precompute", precompute, "scenes/panels.json") +
-                  walk("frequencies", find_frequencies, "scenes/cantilever.json") +
-                  walk("frequencies", find_frequencies, "scenes/softening.json") +
-                  walk("frequencies", find_frequencies, "scenes/mast.json") +
-                  walk("experiment", experiment, "scenes/stitch.json") + walk("grow", grow, "a flower") +
-                  walk("draw", draw, model);
+    int refused =
+        walk("precompute", precompute, "scenes/ball_on_stairs.json") +
+        walk("precompute", precompute, "scenes/mast.json") + walk("precompute", precompute, "scenes/panels.json") +
+        walk("frequencies", find_frequencies, "scenes/cantilever.json") +
+        walk("frequencies", find_frequencies, "scenes/softening.json") +
+        walk("frequencies", find_frequencies, "scenes/mast.json") + walk("run in two", run_in_two, "scenes/mast.json") +
+        walk("experiment", experiment, "scenes/stitch.json") + walk("grow", grow, "a flower") +
+        walk("draw", draw, model);
     printf("%d places refused\n", refused);
     assert_true(refused > 100);
 }
@@ -233,6 +270,23 @@ static void test_meshes(void **state) {
     fem_surface_destroy(&skin);
     fem_mesh_destroy(&ball);
     int refused = walk("convert", convert, mesh) + walk("fill", fill, surface);
+    // files of other programs: the seeds of the fuzz targets
+    static const char *const seeds[] = {"inp/ten",           "inp/wood",   "inp/twenty", "mesh/two",  "meshb/v2",
+                                        "msh/2.2-groups",    "msh/4.1",    "msh/ten",    "veg/hex",   "vegb/two",
+                                        "vtk/two",           "vtk/bytes",  "vtu/ours",   "npy/small", "mtx/small",
+                                        "vtu/raw_64_packed", "bou/list",   "stl/bytes",  "stl/text",  "ply/bytes",
+                                        "ply/text",          "obj/square", "veg.gz/two"};
+    for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++) {
+        char   path[200], name[100], *bytes = NULL;
+        size_t size;
+        snprintf(path, sizeof path, "tests/fuzz/corpus/%s", seeds[i]);
+        snprintf(name, sizeof name, "seed.%.*s", (int)(strchr(seeds[i], '/') - seeds[i]), seeds[i]);
+        assert_ok(fem_file_read(&bytes, &size, path));
+        FILE *file = fopen(test_temporary(name), "wb");
+        assert_true(file && fwrite(bytes, 1, size, file) == size && fclose(file) == 0);
+        fem_free(bytes);
+        refused += walk("read", read_any, test_temporary(name));
+    }
     printf("%d places refused\n", refused);
     assert_true(refused > 50);
 }
