@@ -85,12 +85,12 @@ typedef struct tree_domain {
     double    *P;            // `carried` rows of the parent's stride: ddw = P ddq of the parent + carried_bias
     double    *carried_bias; // and w, dw while they are made
     double     scale, stiffness, damping_mass, damping_stiffness;
-    double    *W;                   // 3 rows of the parent's stride: of the interface to the parent
-    double    *load;                // 6 + r: set by solver_tree_set_load, or NULL
-    double    *resistance;          // its lane of the block's S: set by solver_tree_set_resistance, or NULL
-    struct tree_contact *contact;   // or NULL
-    double              *contact_S; // likewise: of contact in this pass, or NULL
-    int                  root;      // index of its tree_root, or -1
+    double    *W;                       // 3 rows of the parent's stride: of the interface to the parent
+    double    *load;                    // 6 + r: set by solver_tree_set_load, or NULL
+    double    *resistance;              // its lane of the block's S: set by solver_tree_set_resistance, or NULL
+    struct tree_contact *contact;       // or NULL
+    double              *contact_S;     // likewise: of contact in this pass, or NULL
+    int                  root;          // index of its tree_root, or -1
     double               moved, change; // squares of lengths (tree_settle.c): in the step, by the last pass
 } tree_domain;
 
