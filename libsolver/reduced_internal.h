@@ -77,24 +77,24 @@ struct solver_reduced {
     double                 budget; // J
     solver_step_report     report;
 
-    fem_scratch   scratch;               // one block for what follows
-    double       *M, *M_factor, *K0;     // r x r
-    double       *K, *H, *E, *matrix;    // r x r: K(q), system matrix, of contact, work space
-    double       *load, *rest_force;     // r: f(0), which is rounding
-    double       *q, *dq, *ddq;          // Newton's iterate and what follows from it
-    double       *force, *contact_force; // f(q), contact
-    double       *residual, *step;
-    double       *trial;
-    double       *rate_start, *velocity_start, *acceleration_start; // a + alpha v, v, a for q = q_n
-    double       *first;                                            // ddq at the start of the step
-    double       *guess;                                            // where the step is likely to end, less q_n
-    double       *difference, *product, *image;                     // work space
-    double       *work;                                             // of the forces
-    double *P;                   // r x r: factor of the matrix at rest
-    double  P_mass, P_stiffness; // what it was made with; 0: not yet
+    fem_scratch scratch;               // one block for what follows
+    double     *M, *M_factor, *K0;     // r x r
+    double     *K, *H, *E, *matrix;    // r x r: K(q), system matrix, of contact, work space
+    double     *load, *rest_force;     // r: f(0), which is rounding
+    double     *q, *dq, *ddq;          // Newton's iterate and what follows from it
+    double     *force, *contact_force; // f(q), contact
+    double     *residual, *step;
+    double     *trial;
+    double     *rate_start, *velocity_start, *acceleration_start; // a + alpha v, v, a for q = q_n
+    double     *first;                                            // ddq at the start of the step
+    double     *guess;                                            // where the step is likely to end, less q_n
+    double     *difference, *product, *image;                     // work space
+    double     *work;                                             // of the forces
+    double     *P;                                                // r x r: factor of the matrix at rest
+    double      P_mass, P_stiffness;                              // what it was made with; 0: not yet
     // of the Krylov methods (reduced_solve.c)
-    double *krylov[8];           // r each
-    double *damping;             // r: K dq without K
+    double *krylov[8]; // r each
+    double *damping;   // r: K dq without K
 };
 
 // solver->step from H step = -residual at solver->q, by the method of the options; `mass` and `stiffness` multiply M

@@ -127,7 +127,8 @@ static bool bicgstab(const linear_system *s, double *x) {
 
 bool solver_reduced_iterate(solver_reduced *solver, const double *q, double mass, double stiffness, double constant) {
     linear_system s = {.solver = solver, .q = q, .mass = mass, .stiffness = stiffness, .constant = constant};
-    if (!solver_all_finite(solver->r, solver->residual) || !solver_reduced_prepare(solver, mass, stiffness + constant)) return false;
+    if (!solver_all_finite(solver->r, solver->residual) || !solver_reduced_prepare(solver, mass, stiffness + constant))
+        return false;
     bool solved = solver->options.solve == SOLVER_SOLVE_KRYLOV ? bicgstab(&s, solver->step)
                                                                : conjugate_gradients(&s, solver->step);
     return solved && solver_all_finite(solver->r, solver->step);

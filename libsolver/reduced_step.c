@@ -293,8 +293,8 @@ static fem_status newton_from_start(solver_reduced *solver, const solver_coeffic
     return newton(solver, c, false);
 }
 
-// Where the step is likely to end, d = h dq + h^2/2 ddq + O(h^3), into solver->guess: the step of the same rule with the
-// stiffness of rest and unchanged loads. It follows accelerations as far as the step resolves them: of a mode with
+// Where the step is likely to end, d = h dq + h^2/2 ddq + O(h^3), into solver->guess: the step of the same rule with
+// the stiffness of rest and unchanged loads. It follows accelerations as far as the step resolves them: of a mode with
 // h omega = z it takes 1 / (1 + z^2/4) (a spring that was tied across a gap has z of a hundred and more, and h^2/2 ddq
 // would throw the body out of reach).
 static void guess_step(solver_reduced *solver, const solver_coefficients *c, const double *ddq_n) {
