@@ -3,73 +3,24 @@
 // amplitude and frequency of the tip's swing, and the time of a step.
 #include "bench/workpiece.h"
 #include "bench/cubature_case.h"
+#include "bench/tip_case.h"
 
-enum { MODES = 20, STEPS = 400 };
+enum { MODES = 20 };
 #define STEP 0.01
 
-typedef struct swing {
-    double tip[STEPS];
-    double amplitude, period, microseconds;
-} swing;
-
-// Half the distance of the extremes, and twice the mean time between crossings of the middle.
-static void measure(swing *s) {
-    double low = INFINITY, high = -INFINITY, first = -1, last = -1;
-    int    crossings = 0;
-    for (int i = 0; i < STEPS; i++) low = fmin(low, s->tip[i]), high = fmax(high, s->tip[i]);
-    double middle = (low + high) / 2;
-    for (int i = 1; i < STEPS; i++) {
-        if (!((s->tip[i - 1] < middle) != (s->tip[i] < middle))) continue;
-        double t = i - 1 + (middle - s->tip[i - 1]) / (s->tip[i] - s->tip[i - 1]);
-        if (first < 0) first = t;
-        last = t, crossings++;
-    }
-    s->amplitude = (high - low) / 2;
-    s->period = crossings > 1 ? 2 * STEP * (last - first) / (crossings - 1) : NAN;
-}
-
-static void run_reduced(swing *s, const cubature_forces *forces, const double *load, const double *row,
-                        solver_reduced_solve solve, double tolerance) {
-    solver_reduced_options o = solver_reduced_default_options();
-    solver_reduced        *solver = NULL;
-    o.time_step = STEP;
-    o.solve = solve;
-    o.solve_tolerance = tolerance;
-    bench_try(solver_reduced_create(&solver, forces, NULL, &o));
-    solver_reduced_set_load(solver, load);
-    double begin = fem_cpu_seconds();
-    for (int i = 0; i < STEPS; i++) {
-        bench_try(solver_reduced_step(solver));
-        s->tip[i] = dense_dot(forces->r, row, solver_reduced_state(solver)->q);
-    }
-    s->microseconds = 1e6 * (fem_cpu_seconds() - begin) / STEPS;
-    measure(s);
-    solver_reduced_destroy(solver);
-}
-
-static void print_swing(const char *name, const swing *s, const swing *reference) {
-    double worst = 0;
-    for (int i = 0; i < STEPS; i++) worst = fmax(worst, fabs(s->tip[i] - reference->tip[i]));
-    printf(
-        "   %-32s amplitude %.4f (%+.2f%%), frequency %.4f Hz (%+.2f%%), largest difference %.2f%% of the amplitude, "
-        "%.1f us a step\n",
-        name, s->amplitude, 100 * (s->amplitude / reference->amplitude - 1), 1 / s->period,
-        100 * (reference->period / s->period - 1), 100 * worst / reference->amplitude, s->microseconds);
-}
-
-static void run_full(swing *s, const workpiece *w, const double *load, int tip) {
+static void run_full(tip_curve *s, const workpiece *w, const double *load, int tip) {
     solver_options o = solver_default_options();
     solver_full   *full = NULL;
-    o.time_step = STEP;
+    s->step = o.time_step = STEP;
     bench_try(solver_full_create(&full, w->body, w->fixed, &o));
     solver_full_set_load(full, load);
     double begin = fem_seconds();
-    for (int i = 0; i < STEPS; i++) {
+    for (int i = 0; i < TIP_STEPS; i++) {
         bench_try(solver_full_step(full));
         s->tip[i] = solver_full_state(full)->u[tip];
     }
-    s->microseconds = 1e6 * (fem_seconds() - begin) / STEPS;
-    measure(s);
+    s->microseconds = 1e6 * (fem_seconds() - begin) / TIP_STEPS;
+    tip_measure(s);
     solver_full_destroy(full);
 }
 
@@ -106,16 +57,16 @@ static void one_material(fem_material_kind kind) {
     solver_add_vertex_force(count, end, pull, force);
     dense_gemv_t_set(w.n, basis.r, 1, basis.U, force, load);
     for (int l = 0; l < basis.r; l++) row[l] = basis.U[(size_t)l * (size_t)w.n + (size_t)tip];
-    static swing   full, exact, one;
-    cubature_full *all = NULL;
+    static tip_curve full, exact, one;
+    cubature_full   *all = NULL;
     printf("   -- %s, %d elements, %d modes, %d steps of %g s\n", fem_material_kind_name(kind), w.mesh.element_count,
-           basis.r, STEPS, STEP);
+           basis.r, TIP_STEPS, STEP);
     run_full(&full, &w, force, tip);
-    print_swing("full mesh", &full, &full);
+    tip_print("full mesh", &full, &full);
     bench_try(cubature_full_create(&all, w.body, basis.r, basis.U));
     cubature_forces forces = cubature_full_forces(all);
-    run_reduced(&exact, &forces, load, row, SOLVER_SOLVE_DIRECT, 1e-6);
-    print_swing("reduced, all elements", &exact, &full);
+    tip_run_reduced(&exact, STEP, &forces, load, row, SOLVER_SOLVE_DIRECT, 1e-6);
+    tip_print("reduced, all elements", &exact, &full);
     for (int method = 0; method < 3; method++) {
         cubature_training_options o = cubature_training_default_options();
         cubature_training_report  report;
@@ -131,8 +82,8 @@ static void one_material(fem_material_kind kind) {
                cubature_method_name(o.method), rule.count, report.poses, processor, 100 * report.held_out_error);
         static const char *const solves[] = {"   direct", "   Jacobian-free PCG", "   BiCGSTAB"};
         for (int solve = 0; solve < 3; solve++) {
-            run_reduced(&one, &forces, load, row, (solver_reduced_solve)solve, solve == 1 ? 1e-3 : 1e-6);
-            print_swing(solves[solve], &one, &exact);
+            tip_run_reduced(&one, STEP, &forces, load, row, (solver_reduced_solve)solve, solve == 1 ? 1e-3 : 1e-6);
+            tip_print(solves[solve], &one, &exact);
         }
         cubature_rule_destroy(&rule);
     }

@@ -203,7 +203,21 @@ static void draw_series(FILE *out, const series *s, const char *colour, const ax
                     place(y, s->y[i]), colour);
 }
 
+// The numbers of the figure, beside it.
+static void write_numbers(const plot *p, const char *path) {
+    char        name[512];
+    const char *end = strrchr(path, '.');
+    snprintf(name, sizeof name, "%.*s.csv", end ? (int)(end - path) : (int)strlen(path), path);
+    FILE *out = open_figure(name);
+    fprintf(out, "series,%s,%s\n", p->x_label, p->y_label);
+    for (int s = 0; s < p->count; s++)
+        for (int i = 0; i < p->all[s].count; i++)
+            fprintf(out, "\"%s\",%.9g,%.9g\n", p->all[s].name, p->all[s].x[i], p->all[s].y[i]);
+    close_figure(out, name);
+}
+
 void plot_write(plot *p, const char *path) {
+    write_numbers(p, path);
     axis x = {.logarithmic = p->log_x, .low = INFINITY, .high = -INFINITY};
     axis y = {.logarithmic = p->log_y, .low = INFINITY, .high = -INFINITY};
     int  bars = 0, bar = 0;

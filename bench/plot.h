@@ -10,7 +10,8 @@ typedef struct plot plot;
 plot *plot_create(const char *title, const char *x_label, const char *y_label, bool log_x, bool log_y);
 void  plot_series(plot *figure, const char *name, int count, const double *x, const double *y); // line with markers
 void  plot_bars(plot *figure, const char *name, int count, const double *x, const double *y); // histogram, equal widths
-void  plot_write(plot *figure, const char *path); // makes the folders of the path, then destroys the figure
+// Makes the folders of the path, writes the figure and beside it its numbers as .csv, then destroys it.
+void plot_write(plot *figure, const char *path);
 
 // Square matrices (n x n each, one after the other) side by side, every entry a cell whose darkness is the logarithm of
 // its size: white at `least` and below, black at 1 and above.

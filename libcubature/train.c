@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHECKPOINT_VERSION = 1, HELD_OUT_SEED = 1000 };
+enum { CHECKPOINT_VERSION = 2, HELD_OUT_SEED = 1000 };
 
 const char *cubature_method_name(cubature_method method) {
     static const char *const names[] = {"empirical", "modal", "optimized"};
@@ -34,8 +34,8 @@ cubature_training_options cubature_training_default_options(void) {
 }
 
 fem_hash cubature_training_hash(fem_hash hash, const cubature_training_options *o) {
-    const int    counts[] = {(int)o->method, o->elements, o->poses,  o->held_out, (int)o->seed,
-                             o->candidates,  o->balanced, o->loaded, o->recentre, o->most_poses};
+    const int    counts[] = {(int)o->method, o->elements, o->poses,    o->held_out,   (int)o->seed, o->candidates,
+                             o->balanced,    o->loaded,   o->recentre, o->most_poses, o->sample};
     const double numbers[] = {o->error, o->displacement, o->spread, o->settled};
     return fem_hash_add(fem_hash_add(hash, counts, sizeof counts), numbers, sizeof numbers);
 }
@@ -74,6 +74,7 @@ fem_status cubature_training_check(const cubature_training_options *o) {
         return bad_number("displacement", o->displacement, "in (0, 10]");
     if (!(o->spread > 0 && o->spread <= 1)) return bad_number("spread", o->spread, "in (0, 1]");
     if (o->held_out < 0 || o->held_out > 1000000) return bad_count("held_out", o->held_out, "from 0 to 1000000");
+    if (o->sample < 0) return bad_count("sample", o->sample, ">= 0");
     if (o->candidates < 0) return bad_count("candidates", o->candidates, ">= 0");
     if (!(o->settled > 0 && o->settled < 1)) return bad_number("settled", o->settled, "in (0, 1)");
     if (o->most_poses < 1 || o->most_poses > 1000000)
@@ -246,6 +247,7 @@ typedef struct training {
     fitted                           chosen;                      // by an interrupted optimized cubature
     bool                             resumed;
     loading                          loading; // of loaded poses
+    double                          *numbers; // 2 r: where the next poses lie
 } training;
 
 static void training_destroy(training *t) {
@@ -253,6 +255,7 @@ static void training_destroy(training *t) {
     fitted_destroy(&t->chosen);
     loading_destroy(&t->loading);
     reduced_body_destroy(&t->reduced);
+    fem_free(t->numbers);
 }
 
 static fem_status write_checkpoint(const training *t) {
@@ -372,7 +375,8 @@ static fem_status make_batch(training *t, const double *centre, const double *si
 static fem_status generate_incremental(training *t, double *centre, double *sigma) {
     fem_status      status = FEM_OK;
     const fem_mesh *mesh = fem_body_mesh(t->body);
-    int             E = mesh->element_count, count = 0, wanted = 2 * t->r > 24 ? 2 * t->r : 24;
+    int             E = mesh->element_count, count = 0;
+    int             wanted = t->options->sample > 0 ? t->options->sample : 2 * t->r > 24 ? 2 * t->r : 24;
     int            *elements = fem_alloc((size_t)E, sizeof *elements);
     trainer         matrix = {0};
     fitted          f = {0};
@@ -526,6 +530,43 @@ static fem_status test_rule(const training *t, const cubature_rule *rule, cubatu
     return status;
 }
 
+static fem_status training_begin(training *t, const fem_body *body, const double *U) {
+    fem_status status = cubature_training_check(t->options);
+    if (status == FEM_OK) status = reduced_body_create(&t->reduced, body, t->r, U);
+    if (status != FEM_OK) return status;
+    t->numbers = fem_calloc(2 * (size_t)t->r, sizeof *t->numbers);
+    return t->numbers ? FEM_OK : fem_fail(FEM_NO_MEMORY, "no memory for %d modes", t->r);
+}
+
+static void describe_poses(const training *t, cubature_training_report *report) {
+    report->batches = t->batches;
+    report->inverted = t->inverted;
+    report->amplitude = t->amplitude;
+    report->resumed = t->resumed;
+}
+
+fem_status cubature_poses_generate(cubature_poses *poses, const fem_body *body, int r, const double *U,
+                                   const double *rayleigh, const cubature_training_options *options,
+                                   const fem_progress *progress, cubature_training_report *result) {
+    fem_status                status = FEM_OK;
+    cubature_training_options own = *options;
+    training                  t = {.body = body, .r = r, .rayleigh = rayleigh, .options = &own, .progress = progress};
+    cubature_training_report  report = {0};
+    double                    begun = fem_seconds();
+    own.checkpoint = NULL;
+    FEM_TRY(training_begin(&t, body, U));
+    FEM_TRY(make_poses(&t, t.numbers, t.numbers + r));
+    describe_poses(&t, &report);
+    report.poses = t.poses.count;
+    report.seconds_poses = fem_seconds() - begun;
+    if (result) *result = report;
+    *poses = t.poses;
+    t.poses = (cubature_poses){0};
+done:
+    training_destroy(&t);
+    return status;
+}
+
 fem_status cubature_train(cubature_rule *rule, const fem_body *body, int r, const double *U, const double *rayleigh,
                           const cubature_training_options *options, const fem_progress *progress,
                           cubature_training_report *result) {
@@ -533,29 +574,19 @@ fem_status cubature_train(cubature_rule *rule, const fem_body *body, int r, cons
     training                 t = {.body = body, .r = r, .rayleigh = rayleigh, .options = options, .progress = progress};
     cubature_training_report report = {0};
     cubature_rule            made = {0};
-    double                   begun = fem_seconds(), *numbers = NULL;
-    FEM_TRY(cubature_training_check(options));
-    FEM_TRY(reduced_body_create(&t.reduced, body, r, U));
-    numbers = fem_calloc(2 * (size_t)r, sizeof *numbers);
-    if (!numbers) {
-        status = fem_fail(FEM_NO_MEMORY, "no memory for %d modes", r);
-        goto done;
-    }
+    double                   begun = fem_seconds();
+    FEM_TRY(training_begin(&t, body, U));
     FEM_TRY(read_checkpoint(&t));
-    FEM_TRY(make_poses(&t, numbers, numbers + r));
+    FEM_TRY(make_poses(&t, t.numbers, t.numbers + r));
     report.seconds_poses = fem_seconds() - begun;
     FEM_TRY(fit_and_keep(&t, &made, &report));
     FEM_TRY(test_rule(&t, &made, &report));
-    report.batches = t.batches;
-    report.inverted = t.inverted;
-    report.amplitude = t.amplitude;
-    report.resumed = t.resumed;
+    describe_poses(&t, &report);
     if (result) *result = report;
     *rule = made;
     made = (cubature_rule){0};
     if (options->checkpoint) remove(options->checkpoint);
 done:
-    fem_free(numbers);
     cubature_rule_destroy(&made);
     training_destroy(&t);
     return status;

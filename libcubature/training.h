@@ -33,6 +33,7 @@ typedef struct cubature_training_options {
     int         held_out;         // poses that the rule is tested with and not trained with; 0: none
     unsigned    seed;             // of everything random
     int         candidates;       // optimized: elements looked at in a step; empirical: in all. 0: 1000, or as needed
+    int         sample;           // incremental: elements of the modal rule that says where poses are missing; 0: 2 r
     double      settled;          // incremental: relative change of the error at which no more poses are made; 0.005
     bool        balanced;         // what `error` means
     bool        loaded;           // poses are answers to random loads: `poses` of them (0: 400), none is recentred
@@ -85,6 +86,10 @@ void cubature_poses_destroy(cubature_poses *poses);
 fem_status cubature_poses_sample(cubature_poses *poses, const fem_body *body, int r, const double *U,
                                  const double *rayleigh, double amplitude, double spread, unsigned seed, int count,
                                  int *inverted);
+// The poses that a training with these options would use; nothing is kept in a checkpoint. report may be NULL.
+fem_status cubature_poses_generate(cubature_poses *poses, const fem_body *body, int r, const double *U,
+                                   const double *rayleigh, const cubature_training_options *options,
+                                   const fem_progress *progress, cubature_training_report *report);
 // The amplitude with which the median of the largest displacement is `displacement` (metres).
 fem_status cubature_amplitude(const fem_body *body, int r, const double *U, const double *rayleigh, double displacement,
                               unsigned seed, double *amplitude);
