@@ -65,7 +65,7 @@ static void one_material(fem_material_kind kind) {
     tip_print("full mesh", &full, &full);
     bench_try(cubature_full_create(&all, w.body, basis.r, basis.U));
     cubature_forces forces = cubature_full_forces(all);
-    tip_run_reduced(&exact, STEP, &forces, load, row, SOLVER_SOLVE_DIRECT, 1e-6);
+    tip_run_reduced(&exact, STEP, &forces, load, row, SOLVER_SOLVE_DIRECT, 1e-6, 1);
     tip_print("reduced, all elements", &exact, &full);
     for (int method = 0; method < 3; method++) {
         cubature_training_options o = cubature_training_default_options();
@@ -82,7 +82,7 @@ static void one_material(fem_material_kind kind) {
                cubature_method_name(o.method), rule.count, report.poses, processor, 100 * report.held_out_error);
         static const char *const solves[] = {"   direct", "   Jacobian-free PCG", "   BiCGSTAB"};
         for (int solve = 0; solve < 3; solve++) {
-            tip_run_reduced(&one, STEP, &forces, load, row, (solver_reduced_solve)solve, solve == 1 ? 1e-3 : 1e-6);
+            tip_run_reduced(&one, STEP, &forces, load, row, (solver_reduced_solve)solve, solve == 1 ? 1e-3 : 1e-6, 1);
             tip_print(solves[solve], &one, &exact);
         }
         cubature_rule_destroy(&rule);

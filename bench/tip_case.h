@@ -30,11 +30,12 @@ static inline void tip_measure(tip_curve *c) {
 
 // row: what the coordinates move the tip by. False, with a note, when the motion diverges: the rest of the curve is 0.
 static inline bool tip_run_reduced(tip_curve *c, double step, const cubature_forces *forces, const double *load,
-                                   const double *row, solver_reduced_solve solve, double tolerance) {
+                                   const double *row, solver_reduced_solve solve, double tolerance, int newton) {
     solver_reduced_options o = solver_reduced_default_options();
     solver_reduced        *solver = NULL;
     c->step = o.time_step = step;
     o.solve = solve;
+    o.newton_iterations = newton;
     o.solve_tolerance = tolerance;
     bench_try(solver_reduced_create(&solver, forces, NULL, &o));
     solver_reduced_set_load(solver, load);

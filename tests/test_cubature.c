@@ -98,6 +98,27 @@ static void test_inverted_poses(void **state) {
     print_message("%d of 40 poses inverted an element and were made smaller; smallest det F now %.3f\n", inverted,
                   least);
     assert_true(inverted > 10 && least > 0);
+    // none was made smaller than it had to be: the double of each that was shrunk inverts an element; and they are what
+    // one would draw, times a power of two
+    cubature_poses drawn = {.r = R, .count = 40, .q = fem_alloc(40 * R, sizeof(double))};
+    int            shrunk = 0;
+    for (int i = 0; i < 40 * R; i++) {
+        drawn.q[i] = 2 / sqrt(rayleigh[i % R]) * random_normal(5, (unsigned long)i);
+        poses.q[i] *= 2;
+    }
+    assert_ok(cubature_pose_forces(c.body, R, c.U, 40, poses.q, poses.f, smallest));
+    for (int t = 0; t < 40; t++) {
+        double ratio = drawn.q[R * t] / poses.q[R * t], power = log2(ratio);
+        assert_true(fabs(power - round(power)) < 1e-9 && power > -1.5);
+        for (int l = 0; l < R; l++)
+            assert_true(fabs(drawn.q[R * t + l] - ratio * poses.q[R * t + l]) < 1e-12 * fabs(drawn.q[R * t + l]));
+        if (power < -0.5) continue; // not shrunk
+        shrunk++;
+        assert_true(!(smallest[t] > 0));
+    }
+    assert_int_equal(shrunk, inverted);
+    for (int i = 0; i < 40 * R; i++) poses.q[i] /= 2;
+    cubature_poses_destroy(&drawn);
     // given poses are taken as they are, and counted
     for (int i = 0; i < 40 * R; i++) poses.q[i] *= 4;
     cubature_training_options o = cubature_training_default_options();
@@ -157,6 +178,18 @@ static void test_incremental(void **state) {
                       report.poses, report.batches, rule.count, report.fit_error, report.held_out_error);
         assert_true(report.batches > 1 && report.poses > 36 && report.poses < o.most_poses);
         assert_true(report.held_out_error < 0.15 && report.held_out_error > 0);
+        // the poses by themselves are those of the training: they give the same rule
+        cubature_training_report alone, given;
+        cubature_poses           poses;
+        cubature_rule            again;
+        assert_ok(cubature_poses_generate(&poses, c.body, R, c.U, rayleigh, &o, NULL, &alone));
+        assert_true(poses.count == report.poses && alone.poses == report.poses && alone.batches == report.batches);
+        assert_ok(cubature_fit(&again, c.body, R, c.U, &poses, &o, NULL, &given));
+        assert_int_equal(again.count, rule.count);
+        assert_memory_equal(again.elements, rule.elements, (size_t)rule.count * sizeof *rule.elements);
+        assert_true(given.fit_error == report.fit_error);
+        cubature_rule_destroy(&again);
+        cubature_poses_destroy(&poses);
         cubature_rule_destroy(&rule);
     }
     case_destroy(&c);
