@@ -357,7 +357,8 @@ static void carve_all(solver_tree *tree, carver *c) {
     size_t   n = (size_t)tree->dofs;
     double **vectors[] = {&tree->q,       &tree->dq,       &tree->ddq,       &tree->q_trial, &tree->dq_trial,
                           &tree->q_start, &tree->dq_start, &tree->ddq_trial, &tree->modal,   &tree->q_before,
-                          &tree->kept.q,  &tree->kept.dq,  &tree->kept.ddq, &tree->q_end, &tree->dq_end, &tree->p_start, &tree->p_end, &tree->u};
+                          &tree->kept.q,  &tree->kept.dq,  &tree->kept.ddq,  &tree->q_end,   &tree->dq_end,
+                          &tree->p_start, &tree->p_end,    &tree->u};
     for (size_t k = 0; k < sizeof vectors / sizeof *vectors; k++) {
         double *v = carve(c, n, sizeof *v);
         if (c->arena) *vectors[k] = v;

@@ -13,9 +13,9 @@
 // where carried shapes w(q) of interfaces are strained these are applied with the mean of dw/dq over the way, by
 // Simpson's rule, which is w_1 - w_0 times the force to fifth order.
 //
-// A pass is left as it is, but for loads: those that its own inertia takes at the accelerations of the pass before, less
-// what the equation above asks for. When passes have settled it holds. All is O(domains): a way down for the velocities
-// V = (v; w) of all frames that u makes,
+// A pass is left as it is, but for loads: those that its own inertia takes at the accelerations of the pass before,
+// less what the equation above asks for. When passes have settled it holds. All is O(domains): a way down for the
+// velocities V = (v; w) of all frames that u makes,
 //     V_k = R^T (v + w x x + s a u;  w + W u),
 // and a way up with the momenta (f; t) = dT/dV_k of all that hangs on a frame, in the axes of its parent, and those of
 // what it carries, pi = dT/d(dw), dw = P u:
@@ -298,7 +298,8 @@ static void add_kinetic_forces(solver_tree *tree, const tree_evaluation *at) {
             const tree_root           *root = &tree->roots[k];
             const solver_frame_motion *a = &root->state, *b = &root->end;
             double                     v[3], w[3], sign = half ? -1 : 1;
-            for (int i = 0; i < 3; i++) v[i] = 0.5 * (b->v[i] + sign * a->v[i]), w[i] = 0.5 * (b->w[i] + sign * a->w[i]);
+            for (int i = 0; i < 3; i++)
+                v[i] = 0.5 * (b->v[i] + sign * a->v[i]), w[i] = 0.5 * (b->w[i] + sign * a->w[i]);
             put_root(tree, root, root->trial.Q, v, w);
         }
         tree_kinetic_sweep(tree, at->q, half ? -1 : 1, NULL);

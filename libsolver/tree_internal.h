@@ -102,9 +102,9 @@ typedef struct tree_root {
     solver_frame_motion state; // a, al: of the last step
     solver_frame_motion trial; // where the pass is evaluated; a, al: what it gives
     double              turn[3];
-    solver_frame_motion kept; // state before the step
-    solver_frame_motion end;  // where the trial point says that the step ends
-    double momentum[2][6];    // of all the tree at the start and there: world axes, about the root's origin
+    solver_frame_motion kept;           // state before the step
+    solver_frame_motion end;            // where the trial point says that the step ends
+    double              momentum[2][6]; // of all the tree at the start and there: world axes, about the root's origin
 } tree_root;
 
 typedef struct tree_point {
@@ -149,9 +149,9 @@ typedef struct tree_evaluation {
     double  time;
     // Where forces are the mean over the way of the step they are evaluated at q +- spread (q - q_from).
     const double *q_from, *q_to; // q_to: NULL where it is not known
-    double        spread;  // 0: never
-    bool          resists;  // loads give way
-    bool          balanced; // momenta change as tree_balance.c says
+    double        spread;        // 0: never
+    bool          resists;       // loads give way
+    bool          balanced;      // momenta change as tree_balance.c says
 } tree_evaluation;
 
 // Fast versions of the pieces of a pass (kernel_tree.c), chosen at run time.
@@ -276,8 +276,8 @@ bool tree_needs_poses(const solver_tree *tree); // some load is given in world a
 void tree_balance_start(solver_tree *tree);
 void tree_balance_end(solver_tree *tree);
 void tree_gather_balance(solver_tree *tree, const tree_evaluation *at);
-// For velocities `u` and V6 of the roots, at the frames that the blocks hold: momenta into p, and dT/dq times `gradient`
-// into the loads.
+// For velocities `u` and V6 of the roots, at the frames that the blocks hold: momenta into p, and dT/dq times
+// `gradient` into the loads.
 void tree_kinetic_sweep(solver_tree *tree, const double *q, double gradient, double *p);
 // Frames have the acceleration -g when they rest: what S makes of that is taken back.
 void tree_gather_resistance(solver_tree *tree);

@@ -32,8 +32,8 @@ static void rates(const tree_case *c, const motion *m, double t, double *rate) {
 }
 
 // Accelerations (ddp world, dw, ddq) by assembly: M = sum m J^T J, bias = sum m J^T (second derivative along the
-// motion), elastic forces on q, and `extra` forces on (p, rotation, q) unless it is NULL. When `driven` gives the root's
-// six, only ddq is solved for.
+// motion), elastic forces on q, and `extra` forces on (p, rotation, q) unless it is NULL. When `driven` gives the
+// root's six, only ddq is solved for.
 static void brute_force(const tree_case *c, const motion *m, const double *driven, const double *extra, double *out) {
     static double J[ALL * MOST], bias[ALL], M[MOST * MOST];
     static double change[MOST][MOST], all[MOST]; // of all coordinates, what is carried among them
@@ -284,9 +284,8 @@ static void test_kinetic(void **unused) {
         double error = 0, size = 0;
         for (int i = 0; i < c.count; i++)
             for (int l = 0; l < c.d[i].r; l++)
-                found[6 + c.offset[i] + l] = l >= c.d[i].r - c.d[i].carried
-                                                 ? 0
-                                                 : tree->modal[tree->domains[tree->sorted[i]].offset + (size_t)l];
+                found[6 + c.offset[i] + l] =
+                    l >= c.d[i].r - c.d[i].carried ? 0 : tree->modal[tree->domains[tree->sorted[i]].offset + (size_t)l];
         for (int i = 0; i < 6 + c.dofs; i++) {
             exact[i] = with[i] - without[i];
             error = fmax(error, fabs(exact[i] - found[i])), size = fmax(size, fabs(exact[i]));
@@ -301,8 +300,8 @@ static void test_kinetic(void **unused) {
             memcpy(found + 6 + c.offset[i], p + tree->domains[tree->sorted[i]].offset, (size_t)c.d[i].r * sizeof *p);
         for (int i = 0; i < 6 + c.dofs; i++)
             moment = fmax(moment, fabs(found[i] - moved[i])), least = fmax(least, fabs(moved[i]));
-        printf("   %-12s what changing speeds push by: error %.1e of %.1f; momenta %.1e of %.1f\n", shapes[k].name, error,
-               size, moment, least);
+        printf("   %-12s what changing speeds push by: error %.1e of %.1f; momenta %.1e of %.1f\n", shapes[k].name,
+               error, size, moment, least);
         assert_true(least > 0.1 && moment < 1e-12 * least);
         assert_true(size > (c.dofs > 0 ? 0.1 : 0) && error < 1e-9 * fmax(1, size));
         solver_tree_destroy(tree);
@@ -434,11 +433,8 @@ static void test_lumps(void **unused) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_frames),
-        cmocka_unit_test(test_brute_force),
-        cmocka_unit_test(test_kinetic),
-        cmocka_unit_test(test_system_forces),
-        cmocka_unit_test(test_lumps),
+        cmocka_unit_test(test_frames),        cmocka_unit_test(test_brute_force), cmocka_unit_test(test_kinetic),
+        cmocka_unit_test(test_system_forces), cmocka_unit_test(test_lumps),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
