@@ -126,13 +126,17 @@ void solver_tree_point(solver_tree *tree, int index, double x[3], double v[3]) {
     tree_point_motion(tree, &tree->points[index], tree->q, tree->dq, x, v);
 }
 
+bool tree_forces_points(const solver_tree *tree) {
+    for (int k = 0; k < tree->point_count; k++)
+        if (vec3_dot(tree->points[k].force, tree->points[k].force) > 0) return true;
+    return false;
+}
+
 bool tree_needs_poses(const solver_tree *tree) {
     if (tree->spring_count > 0 || tree->touching) return true;
     for (int i = 0; vec3_dot(tree->gravity, tree->gravity) > 0 && i < tree->count; i++)
         if (tree->domains[i].resistance) return true;
-    for (int k = 0; k < tree->point_count; k++)
-        if (vec3_dot(tree->points[k].force, tree->points[k].force) > 0) return true;
-    return false;
+    return tree_forces_points(tree);
 }
 
 // e_r += (f; y x f), e_q += s U^T f, with f the force in the axes of the domain
@@ -152,47 +156,48 @@ static void add_point_force(solver_tree *tree, const tree_point *point, const do
     }
 }
 
-void tree_gather_loads(solver_tree *tree, const double *q) {
-    for (int k = 0; k < tree->block_count; k++)
-        memset(tree->blocks[k].lanes->wrench, 0, sizeof tree->blocks[k].lanes->wrench);
-    memset(tree->modal, 0, (size_t)tree->dofs * sizeof *tree->modal);
-    for (int i = 0; i < tree->count; i++) {
-        const tree_domain *domain = &tree->domains[i];
-        if (!domain->load) continue;
-        lane_put(6, tree->blocks[domain->block].lanes->wrench, domain->lane, domain->load);
-        memcpy(tree->modal + domain->offset, domain->load + 6, (size_t)domain->r * sizeof(double));
-    }
-    for (int k = 0; k < tree->point_count; k++) {
-        const tree_point *point = &tree->points[k];
-        if (vec3_dot(point->force, point->force) > 0) add_point_force(tree, point, point->force, q);
+// Frames have the acceleration -g when they rest: what S makes of that is taken back.
+static void take_back(solver_tree *tree, tree_block *block) {
+    size_t r = (size_t)block->r;
+    double g[3][LANES];
+    for (int i = 0; i < 3; i++)
+        for (int lane = 0; lane < LANES; lane++) {
+            g[i][lane] = 0;
+            for (int j = 0; j < 3; j++) g[i][lane] += block->lanes->Q[3 * j + i][lane] * tree->gravity[j];
+        }
+    for (size_t row = 0; row < r + 6; row++) {
+        double change[LANES] = {0};
+        for (size_t i = 0; i < 3; i++) { // columns of the force
+            size_t        low = row < r + i ? row : r + i, high = row < r + i ? r + i : row;
+            const double *entry = block->S + (high * (high + 1) / 2 + low) * LANES;
+            for (int lane = 0; lane < LANES; lane++) change[lane] += entry[lane] * g[i][lane];
+        }
+        if (row < r)
+            for (size_t lane = 0; lane < (size_t)block->count; lane++)
+                tree->modal[block->offset + lane * r + row] -= change[lane];
+        else
+            for (int lane = 0; lane < LANES; lane++) block->lanes->wrench[row - r][lane] -= change[lane];
     }
 }
 
-void tree_gather_resistance(solver_tree *tree) {
+void tree_block_loads(solver_tree *tree, tree_block *block, const tree_evaluation *at) {
     bool lumped = tree->options.subtree != SOLVER_ARTICULATED;
-    if (lumped || !(vec3_dot(tree->gravity, tree->gravity) > 0)) return;
-    for (int k = 0; k < tree->block_count; k++) {
-        const tree_block *block = &tree->blocks[k];
-        size_t            r = (size_t)block->r;
-        double            g[3][LANES];
-        if (!block->S) continue;
-        for (int i = 0; i < 3; i++)
-            for (int lane = 0; lane < LANES; lane++) {
-                g[i][lane] = 0;
-                for (int j = 0; j < 3; j++) g[i][lane] += block->lanes->Q[3 * j + i][lane] * tree->gravity[j];
-            }
-        for (size_t row = 0; row < r + 6; row++) {
-            double change[LANES] = {0};
-            for (size_t i = 0; i < 3; i++) { // columns of the force
-                size_t        low = row < r + i ? row : r + i, high = row < r + i ? r + i : row;
-                const double *entry = block->S + (high * (high + 1) / 2 + low) * LANES;
-                for (int lane = 0; lane < LANES; lane++) change[lane] += entry[lane] * g[i][lane];
-            }
-            if (row < r)
-                for (size_t lane = 0; lane < (size_t)block->count; lane++)
-                    tree->modal[block->offset + lane * r + row] -= change[lane];
-            else
-                for (int lane = 0; lane < LANES; lane++) block->lanes->wrench[row - r][lane] -= change[lane];
-        }
+    memset(block->lanes->wrench, 0, sizeof block->lanes->wrench);
+    memset(tree->modal + block->offset, 0, (size_t)(block->r * block->count) * sizeof *tree->modal);
+    for (int lane = 0; lane < block->count; lane++) {
+        const tree_domain *domain = &tree->domains[block->first + lane];
+        if (!domain->load) continue;
+        lane_put(6, block->lanes->wrench, lane, domain->load);
+        memcpy(tree->modal + domain->offset, domain->load + 6, (size_t)domain->r * sizeof(double));
+    }
+    if (at->resists && block->S && !lumped && vec3_dot(tree->gravity, tree->gravity) > 0) take_back(tree, block);
+}
+
+void tree_gather_loads(solver_tree *tree, const tree_evaluation *at) {
+    for (int k = 0; k < tree->block_count; k++)
+        if (!(at->apart && tree->blocks[k].tips)) tree_block_loads(tree, &tree->blocks[k], at);
+    for (int k = 0; k < tree->point_count; k++) {
+        const tree_point *point = &tree->points[k];
+        if (vec3_dot(point->force, point->force) > 0) add_point_force(tree, point, point->force, at->q);
     }
 }
