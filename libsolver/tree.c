@@ -547,7 +547,6 @@ void solver_tree_destroy(solver_tree *tree) {
     if (!tree) return;
     for (int k = 0; tree->instances && k < tree->count; k++) fem_free((void *)(uintptr_t)tree->instances[k].name);
     for (int i = 0; tree->domains && i < tree->count; i++) {
-        fem_free(tree->domains[i].load);
         fem_free(tree->domains[i].contact_S);
         tree_contact_destroy(tree->domains[i].contact);
     }
@@ -556,7 +555,8 @@ void solver_tree_destroy(solver_tree *tree) {
     fem_free(tree->sorted);
     fem_free(tree->domains);
     fem_free(tree->children);
-    for (int k = 0; tree->blocks && k < tree->block_count; k++) fem_free(tree->blocks[k].S);
+    for (int k = 0; tree->blocks && k < tree->block_count; k++)
+        fem_free(tree->blocks[k].S), fem_free(tree->blocks[k].load);
     fem_free(tree->blocks);
     fem_free(tree->segments);
     fem_free(tree->order);

@@ -82,7 +82,7 @@ void tree_block_forces(solver_tree *tree, tree_block *block, const tree_evaluati
 
 static void forces_task(void *context, int index, int worker) {
     forces_context *task = context;
-    tree_block      *block = &task->tree->blocks[index];
+    tree_block     *block = &task->tree->blocks[index];
     if (task->at->apart && block->tips) return;
     tree_block_forces(task->tree, block, task->at, &task->tree->work[worker]);
 }

@@ -53,6 +53,7 @@ typedef struct tree_block {
     tree_lanes *lanes;
     double     *E;            // (r + 7)(r + 8)/2 x LANES: the equation of the domain, see tree_up.c
     double     *f;            // r x LANES: internal forces
+    double     *load;         // (6 + r) x LANES: wrenches and modal forces that were set, or NULL
     double     *S;            // (r + 6)(r + 7)/2 x LANES: what loads give way by, 0 where they do not; or NULL
     int         flags[LANES]; // of domain_polar
     int         shifts;       // lanes whose H was not positive definite in this pass
@@ -87,7 +88,7 @@ typedef struct tree_domain {
     double    *carried_bias; // and w, dw while they are made
     double     scale, stiffness, damping_mass, damping_stiffness;
     double    *W;                       // 3 rows of the parent's stride: of the interface to the parent
-    double    *load;                    // 6 + r: set by solver_tree_set_load, or NULL
+    double    *load;                    // its lane of the block's load: set by solver_tree_set_load, or NULL
     double    *resistance;              // its lane of the block's S: set by solver_tree_set_resistance, or NULL
     struct tree_contact *contact;       // or NULL
     double              *contact_S;     // likewise: of contact in this pass, or NULL
@@ -123,7 +124,7 @@ typedef struct tree_spring {
 
 // One worker's space, for the largest class.
 typedef struct tree_work {
-    double  seconds[4]; // of tree_tips: frames, loads, forces, up
+    double seconds[4]; // of tree_tips: frames, loads, forces, up
 
     double *H, *K;             // r x r
     double *Mrq;               // 6 x r, column-major
@@ -268,10 +269,13 @@ void tree_carried_down(const solver_tree *tree, const tree_domain *domain, doubl
 void tree_carried_down_all(const solver_tree *tree, double bias, double *ddq);
 // Angular velocities and c, from the roots down; world poses too when asked.
 void tree_velocities(solver_tree *tree, bool poses, bool apart);
+// Memory for loads that were set, of a block.
+fem_status tree_reserve_load(const solver_tree *tree, tree_block *block);
+fem_status tree_reserve_resistance(const solver_tree *tree, tree_block *block);
 // Loads of the pass into wrench and modal (tree_loads.c): of a block, then of all.
 void tree_block_loads(solver_tree *tree, tree_block *block, const tree_evaluation *at);
 void tree_gather_loads(solver_tree *tree, const tree_evaluation *at);
-bool tree_needs_poses(const solver_tree *tree);  // some load is given in world axes,
+bool tree_needs_poses(const solver_tree *tree);   // some load is given in world axes,
 bool tree_forces_points(const solver_tree *tree); // and some is that of a point
 // Contact (tree_contact.c): at the start of a step, as a load of a pass, and after it: do all contacts push?
 typedef struct tree_contact tree_contact;

@@ -8,6 +8,19 @@ void solver_tree_set_gravity(solver_tree *tree, const double gravity[3]) {
     for (int i = 0; i < 3; i++) tree->gravity[i] = gravity[i];
 }
 
+fem_status tree_reserve_load(const solver_tree *tree, tree_block *block) {
+    if (!block->load) block->load = fem_calloc((6 + (size_t)block->r) * LANES, sizeof *block->load);
+    if (!block->load) return fem_fail(FEM_NO_MEMORY, "load of domain %d", tree->domains[block->first].user);
+    return FEM_OK;
+}
+
+fem_status tree_reserve_resistance(const solver_tree *tree, tree_block *block) {
+    size_t size = ((size_t)block->r + 6) * ((size_t)block->r + 7) / 2;
+    if (!block->S) block->S = fem_calloc(size * LANES, sizeof *block->S);
+    if (!block->S) return fem_fail(FEM_NO_MEMORY, "resistance of domain %d", tree->domains[block->first].user);
+    return FEM_OK;
+}
+
 static fem_status put_load(solver_tree *tree, int instance, double keep, const double *wrench, const double *modal) {
     if (instance < 0 || instance >= tree->count)
         return fem_fail(FEM_BAD_INPUT, "domain %d, expected 0 to %d", instance, tree->count - 1);
@@ -18,11 +31,15 @@ static fem_status put_load(solver_tree *tree, int instance, double keep, const d
         if (!isfinite(modal[l])) return fem_fail(FEM_BAD_INPUT, "domain %d: the modal force is not finite", instance);
     if (!domain->load) {
         if (!wrench && !modal) return FEM_OK;
-        domain->load = fem_calloc(6 + (size_t)domain->r, sizeof *domain->load);
-        if (!domain->load) return fem_fail(FEM_NO_MEMORY, "load of domain %d", instance);
+        tree_block *block = &tree->blocks[domain->block];
+        fem_status  status = tree_reserve_load(tree, block);
+        if (status != FEM_OK) return status;
+        domain->load = block->load + domain->lane;
     }
-    for (int i = 0; i < 6; i++) domain->load[i] = keep * domain->load[i] + (wrench ? wrench[i] : 0);
-    for (int l = 0; l < domain->r; l++) domain->load[6 + l] = keep * domain->load[6 + l] + (modal ? modal[l] : 0);
+    for (int i = 0; i < 6 + domain->r; i++) {
+        double *entry = domain->load + i * LANES, more = i < 6 ? (wrench ? wrench[i] : 0) : modal ? modal[i - 6] : 0;
+        *entry = keep * *entry + more;
+    }
     return FEM_OK;
 }
 
@@ -44,8 +61,8 @@ static fem_status put_resistance(solver_tree *tree, int instance, const double *
     tree_block *block = &tree->blocks[domain->block];
     if (!domain->resistance) {
         if (!S) return FEM_OK;
-        if (!block->S) block->S = fem_calloc(size * LANES, sizeof *block->S);
-        if (!block->S) return fem_fail(FEM_NO_MEMORY, "resistance of domain %d", instance);
+        fem_status status = tree_reserve_resistance(tree, block);
+        if (status != FEM_OK) return status;
         domain->resistance = block->S + domain->lane;
     }
     for (size_t k = 0; k < size; k++) {
@@ -181,14 +198,16 @@ static void take_back(solver_tree *tree, tree_block *block) {
 }
 
 void tree_block_loads(solver_tree *tree, tree_block *block, const tree_evaluation *at) {
-    bool lumped = tree->options.subtree != SOLVER_ARTICULATED;
-    memset(block->lanes->wrench, 0, sizeof block->lanes->wrench);
-    memset(tree->modal + block->offset, 0, (size_t)(block->r * block->count) * sizeof *tree->modal);
-    for (int lane = 0; lane < block->count; lane++) {
-        const tree_domain *domain = &tree->domains[block->first + lane];
-        if (!domain->load) continue;
-        lane_put(6, block->lanes->wrench, lane, domain->load);
-        memcpy(tree->modal + domain->offset, domain->load + 6, (size_t)domain->r * sizeof(double));
+    bool   lumped = tree->options.subtree != SOLVER_ARTICULATED;
+    size_t r = (size_t)block->r;
+    if (block->load) { // 0 where there is none
+        memcpy(block->lanes->wrench, block->load, sizeof block->lanes->wrench);
+        for (size_t lane = 0; lane < (size_t)block->count; lane++)
+            for (size_t l = 0; l < r; l++)
+                tree->modal[block->offset + lane * r + l] = block->load[(6 + l) * LANES + lane];
+    } else {
+        memset(block->lanes->wrench, 0, sizeof block->lanes->wrench);
+        memset(tree->modal + block->offset, 0, r * (size_t)block->count * sizeof *tree->modal);
     }
     if (at->resists && block->S && !lumped && vec3_dot(tree->gravity, tree->gravity) > 0) take_back(tree, block);
 }
