@@ -220,8 +220,8 @@ static void run_steps(const solver_forest *f, const char *what, int passes, int 
     breeze              b = {0};
     solver_tree_options o = solver_tree_default_options();
     const double        gravity[3] = {0, -9.81, 0};
-    double              wind = 0, whole = 0, wall = 0, fastest = INFINITY, tip[3], first[3], largest = 0, off = 0;
-    int                 point, twig = 40;
+    double wind = 0, whole = 0, wall = 0, fastest = INFINITY, tip[3], first[3], largest = 0, off = 0, turned = 0;
+    int    point, twig = 40;
     o.time_step = STEP, o.passes = passes;
     bench_try(solver_forest_tree(&tree, f, &o));
     breeze_create(&b, f);
@@ -238,6 +238,7 @@ static void run_steps(const solver_forest *f, const char *what, int passes, int 
         bench_try(solver_wind_load_apply(b.load, tree));
         wind += cpu() - start;
         bench_try(solver_tree_step(tree));
+        turned = fmax(turned, STEP * solver_wind_load_turning(b.load));
         double took = cpu() - start;
         whole += took, fastest = fmin(fastest, took);
         if (k % 10) continue;
@@ -261,6 +262,9 @@ static void run_steps(const solver_forest *f, const char *what, int passes, int 
     printf("  a twig's tip moved by %.3g m at most; %d shifts, %d domains left to the plain version\n", largest,
            r.shifts, r.plain);
     printf("  %.2f passes a step, %ld steps halved\n", passes + r.extra_passes / (100.0 + steps), (long)r.halved);
+    printf(
+        "  by its normals alone the wind would turn a mode by %.2f rad a step at most (scenes divide steps above 2)\n",
+        turned);
     if (like) printf("  the tip is off the first run's by %.3g m at most\n", off);
     breeze_destroy(&b);
     solver_tree_destroy(tree);

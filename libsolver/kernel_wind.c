@@ -162,6 +162,25 @@ INLINE void place_sample(const wind_now *now, const wind_block *b, size_t k, sam
     a->size = scale * scale * choose((whole)(grown < splat(rest)), grown, splat(rest));
 }
 
+// The normal turns with the modes, by t = (change of area)^T w / (A |w|) along the wind, and the force of the modes,
+// along u = s U^T n, with it: a stiffness c u t^T, c = 3/2 rho A C_n |w.n| |w| at most, against the mass and what the
+// force gives way by, h slope u u^T. Gives the square of an angular frequency.
+INLINE real turning_of(const wind_block *b, size_t k, const sample *a, real slope, const real *u) {
+    const solver_wind_surface *s = b->surface;
+    const double              *area = s->area + 3 * k;
+    size_t                     rows = 3 * (size_t)s->count;
+    double                     size2 = area[0] * area[0] + area[1] * area[1] + area[2] * area[2];
+    real                       uu = splat(0), tt = splat(0);
+    if (!(size2 > 0)) return uu;
+    for (size_t l = 0; l < (size_t)s->r; l++) {
+        const double *T = s->turn + l * rows + 3 * k;
+        real          t = T[0] * a->w[0] + T[1] * a->w[1] + T[2] * a->w[2];
+        uu += u[l] * u[l], tt += t * t;
+    }
+    real stiffness = 1.5 * slope * square_root(uu * (1 / size2) * tt); // |w| is in c and in t
+    return stiffness / (*(const real *)b->mass + b->step * slope * uu);
+}
+
 // f = 1/2 rho A (C_n |w.n| (w.n) n + C_t |w_t| w_t); the normal force grows with the speed along n by rho A C_n |w.n|,
 // which S has for every sample. Friction falls by less than rho C_t |w| (sum of area J^T J), w the fastest: cheap.
 static void push(const wind_now *now, const wind_block *b) {
@@ -193,6 +212,7 @@ static void push(const wind_now *now, const wind_block *b) {
             real factor = b->step * slope * row[i];
             for (size_t j = 0; j <= i; j++) *S++ += factor * row[j];
         }
+        *(real *)b->turning += turning_of(b, k, &a, slope, row);
         fastest = largest(fastest, dot(a.w, a.w));
     }
     if (!(s->tangential > 0)) return;

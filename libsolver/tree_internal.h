@@ -61,6 +61,7 @@ typedef struct tree_block {
     int         plain;        // lanes that the kernels left to the plain version in this pass
     bool        mean;         // forces of this step are the mean over the way of the step (tree_settle.c)
     double      calm;         // s: stiffness damping besides that of the domains in this step (tree_settle.c)
+    double      turning;      // of wind_load.c: stiffness over mass, 1/s^2
     bool        tips;         // nothing hangs on any of its domains, and all are on one level (tree_tips.c)
 } tree_block;
 

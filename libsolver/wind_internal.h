@@ -39,6 +39,8 @@ typedef struct wind_block {
     const double              *scale, *used;   // 1; 1 where there is an instance, else 0
     double                    *wrench, *modal; // 6, r: added to
     double                    *S;              // (r + 6)(r + 7)/2: added to
+    const double              *mass;           // 1: the least of a mode
+    double                    *turning;        // 1: added to, 1/s^2: stiffness by the turning of normals over mass
     double                    *row;            // r + 6: work space
 } wind_block;
 

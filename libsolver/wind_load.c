@@ -16,6 +16,7 @@ struct solver_wind_load {
     const solver_wind_surface *surfaces;
     double                   **fall; // per class: see rest_fall
     wind_kernels               kernels;
+    double                     turning; // rad/s
 };
 
 void solver_wind_load_destroy(solver_wind_load *load) {
@@ -115,6 +116,10 @@ static void apply_task(void *context, int index, int worker) {
         memset(block->load, 0, (6 + r) * LANES * sizeof *block->load);
         memset(block->S, 0, (r + 6) * (r + 7) / 2 * LANES * sizeof *block->S);
     }
+    _Alignas(64) double turning[LANES] = {0}, mass[LANES];
+    double              least = r > 0 ? INFINITY : 1;
+    for (size_t l = 0; l < r; l++) least = fmin(least, tree->classes[block->class_index].inertia->Mqq[l * (r + 1)]);
+    for (int lane = 0; lane < LANES; lane++) mass[lane] = least * pow(lanes->scale[lane], 5);
     wind_block b = {.surface = surface,
                     .fall = task->load->fall[block->class_index],
                     .step = tree->options.time_step,
@@ -129,8 +134,12 @@ static void apply_task(void *context, int index, int worker) {
                     .wrench = block->load,
                     .modal = block->load + 6 * LANES,
                     .S = block->S,
+                    .mass = mass,
+                    .turning = turning,
                     .row = dq + r * LANES};
     task->load->kernels.push(&task->now, &b);
+    block->turning = 0;
+    for (int lane = 0; r > 0 && lane < block->count; lane++) block->turning = fmax(block->turning, turning[lane]);
 }
 
 static fem_status apply(solver_wind_load *load, solver_tree *tree, bool besides) {
@@ -158,6 +167,10 @@ static fem_status apply(solver_wind_load *load, solver_tree *tree, bool besides)
     tree_update_motion(tree);
     wind_now_start(&task.now, load->wind, tree->time);
     tree_parallel(tree, tree->block_count, apply_task, &task);
+    load->turning = 0;
+    for (int k = 0; k < tree->block_count; k++)
+        if (load->surfaces[tree->blocks[k].class_index].count > 0)
+            load->turning = fmax(load->turning, sqrt(tree->blocks[k].turning));
 done:
     return status;
 }
@@ -165,3 +178,5 @@ done:
 fem_status solver_wind_load_apply(solver_wind_load *load, solver_tree *tree) { return apply(load, tree, false); }
 
 fem_status solver_wind_load_add(solver_wind_load *load, solver_tree *tree) { return apply(load, tree, true); }
+
+double solver_wind_load_turning(const solver_wind_load *load) { return load->turning; }
