@@ -40,6 +40,7 @@ fem_status scene_read_wind(scene_reader *reader, const cJSON *environment, const
 
 // A step turns normals by at most so many radians, if it need not be taken in more parts than that.
 static const double LONGEST_TURN = 2;
+enum { MOST_PARTS = 64 };
 
 struct scene_wind {
     solver_wind         *wind;
@@ -110,6 +111,7 @@ fem_status scene_wind_step(scene_wind *wind, solver_tree *tree, bool besides) {
         return solver_tree_step(tree);
     }
     FEM_TRY(solver_wind_load_apply(wind->load, tree));
+    double parts = fmin(fmax(1, ceil(h * solver_wind_load_turning(wind->load) / LONGEST_TURN)), MOST_PARTS);
     for (int k = 0; k < (int)parts; k++) {
         if (parts > 1) {
             FEM_TRY(solver_tree_set_time_step(tree, h / parts));
