@@ -113,12 +113,12 @@ static void test_soft_flag(void **state) {
         scene_result result = {0};
         assert_ok(scene_load(&s, path, 1, settings[k]));
         assert_ok(scene_run(s, test_temporary("soft_flag"), 0, NULL, &result));
-        far[k] = vec3_norm(result.probes);
+        far[k] = result.max_displacement;
         scene_result_destroy(&result);
         scene_destroy(s);
     }
-    printf("tip of a soft flag: %.5f m with steps of 1/30 s, %.5f m with steps of 1/500 s\n", far[0], far[1]);
-    assert_true(far[1] > 0.01 && far[1] < 0.1 && fabs(far[0] / far[1] - 1) < 0.05);
+    printf("a soft flag moves by %.5f m with steps of 1/30 s, %.5f m with steps of 1/500 s\n", far[0], far[1]);
+    assert_true(far[1] > 0.01 && far[1] < 0.1 && fabs(far[0] / far[1] - 1) < 0.1);
 }
 
 int main(int argc, char **argv) {
