@@ -148,6 +148,30 @@ static double factor_of_motion(const modes_stitched *s, const double *R) { // ea
     return s->domain[i / 3] >= 0 ? s->factor[s->domain[i / 3]] : 1;
 }
 
+// X holds G F and becomes K^-1 F; load (tied x columns) is R1^T F and becomes work space.
+static fem_status subtract_answers(modes_stitched *s, int columns, double *load, double *X) {
+    fem_status status = FEM_OK;
+    size_t     n = (size_t)s->n, m = 3 * (size_t)s->count;
+    int        tied = s->whole.tied;
+    double    *T = fem_alloc(m * (size_t)columns + 1, sizeof *T), *Y = fem_alloc(n * MODES_PANEL, sizeof *Y);
+    if (!T || !Y) {
+        status = stitch_no_memory(s, "old derivatives");
+        goto done;
+    }
+    stitch_differences(s, 0, s->count, columns, X, T);
+    stitch_coupling_forces(&s->whole, columns, T, load);
+    for (int first = 0; first < columns && s->count > 0; first += MODES_PANEL) {
+        int     part = columns - first < MODES_PANEL ? columns - first : MODES_PANEL;
+        double *x = X + n * (size_t)first;
+        FEM_TRY(stitch_answers(s, part, T + m * (size_t)first, Y));
+        for (size_t i = 0; i < n * (size_t)part; i++) x[i] -= Y[i];
+    }
+    if (tied > 0) tall_add(s->n, tied, columns, 1, s->whole.R, load, X);
+done:
+    fem_free(T), fem_free(Y);
+    return status;
+}
+
 // G F is there, with whatever factors the domains have: H and K go with them alike. The loads of rigid motions do not.
 static fem_status old_derivatives(hybrid *h, double *X) {
     fem_status      status = FEM_OK;
@@ -176,7 +200,7 @@ static fem_status old_derivatives(hybrid *h, double *X) {
         FEM_TRY(tall_inner(s->n, rigid, tied, s->inverse->R, MR, turn));
         dense_gemm(true, false, tied, kept, rigid, 1, turn, load, 0, turned);
     }
-    FEM_TRY(stitch_coupling_apply(s, &s->whole, kept, turned, X));
+    FEM_TRY(subtract_answers(s, kept, turned, X));
     h->report.seconds_old = fem_seconds() - begun;
 done:
     fem_free(load), fem_free(turn), fem_free(turned), fem_free(MR);
