@@ -310,8 +310,8 @@ static void solve_block(void *context, int block, int worker) {
     const fem_factor  *f = w->f;
     int                first = block * w->width, rest = w->columns - first;
     bool               begins = w->halves & FACTOR_FORWARD, ends = w->halves & FACTOR_BACKWARD;
-    size_t             m = (size_t)f->report.free_dofs, in = begins ? 3 * (size_t)f->n : m,
-           out = ends ? 3 * (size_t)f->n : m, count = (size_t)(rest < w->width ? rest : w->width);
+    size_t m = (size_t)f->report.free_dofs, in = begins ? 3 * (size_t)f->n : m, out = ends ? 3 * (size_t)f->n : m,
+           count = (size_t)(rest < w->width ? rest : w->width);
     int     vectors = ((int)count + FACTOR_LANES - 1) / FACTOR_LANES;
     size_t  lanes = (size_t)vectors * FACTOR_LANES;
     double *rows = f->work + (size_t)worker * block_work(f, w->width);

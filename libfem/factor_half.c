@@ -151,8 +151,8 @@ fem_status fem_half_project(const fem_half *half, int free_dofs, int columns, co
         for (size_t i = 0; i < rows; i++)
             part[(size_t)c * rows + i] = Y[(size_t)c * (size_t)free_dofs + (size_t)half->row[i]];
     if (half->rows > 0)
-        dense_gemm_part(true, false, half->columns, columns, half->rows, 1, half->W, half->rows, part, half->rows, 0,
-                        T, ld);
+        dense_gemm_part(true, false, half->columns, columns, half->rows, 1, half->W, half->rows, part, half->rows, 0, T,
+                        ld);
     else
         for (int c = 0; c < columns; c++) memset(T + (size_t)c * (size_t)ld, 0, (size_t)half->columns * sizeof *T);
     fem_free(part);

@@ -30,8 +30,8 @@ typedef void (*supernode_kernel)(const fem_supernodes *L, factor_half halves, in
 void fem_supernode_solve_baseline(const fem_supernodes *L, factor_half halves, int vectors, double *X, double *work);
 void fem_supernode_solve_avx2(const fem_supernodes *L, factor_half halves, int vectors, double *X, double *work);
 void fem_supernode_solve_avx512(const fem_supernodes *L, factor_half halves, int vectors, double *X, double *work);
-supernode_kernel fem_supernode_kernel(void);                 // for this processor
-long             fem_factor_tallest(const fem_factor *factor);  // most rows of a supernode
+supernode_kernel fem_supernode_kernel(void);                   // for this processor
+long             fem_factor_tallest(const fem_factor *factor); // most rows of a supernode
 int              fem_factor_vertices(const fem_factor *factor);
 
 // A solve whose right-hand sides are interleaved by FACTOR_LANES: entry (dof, c) at X[dof * FACTOR_LANES + c], in

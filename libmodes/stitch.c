@@ -386,7 +386,7 @@ enum { STITCHES_OF_HALF = FEM_HALF_COLUMNS / 3 };
 static fem_status add_halves(modes_stitched *s) {
     fem_status status = FEM_OK;
     int        added = s->count - s->ready, halves = (added + STITCHES_OF_HALF - 1) / STITCHES_OF_HALF, next = 0;
-    int       *columns = fem_alloc((size_t)halves, sizeof *columns), *start = fem_alloc((size_t)halves + 1, sizeof *start);
+    int *columns = fem_alloc((size_t)halves, sizeof *columns), *start = fem_alloc((size_t)halves + 1, sizeof *start);
     fem_half_entry *entries = fem_alloc(6 * (size_t)added, sizeof *entries);
     if (!columns || !start || !entries) {
         status = stitch_no_memory(s, "static answers");
@@ -401,7 +401,8 @@ static fem_status add_halves(modes_stitched *s) {
                 const modes_stitch *stitch = &s->stitches[s->ready + first + k / 3];
                 int                 vertex = end ? stitch->b : stitch->a, dof = 3 * vertex + k % 3;
                 double              value = (end ? -1 : 1) / sqrt(s->factor[s->domain[vertex]]);
-                if (!s->inverse->fixed[dof]) entries[next++] = (fem_half_entry){.column = k, .dof = dof, .value = value};
+                if (!s->inverse->fixed[dof])
+                    entries[next++] = (fem_half_entry){.column = k, .dof = dof, .value = value};
             }
     }
     start[halves] = next;
@@ -455,7 +456,7 @@ static fem_status free_of_rigid(const modes_stitched *s, const int *first, int m
     fem_status status = FEM_OK;
     int        rigid = s->inverse->report.rigid;
     size_t     size = (size_t)m * (size_t)rigid;
-    double    *beta = fem_alloc(3 * size + (size_t)rigid * (size_t)rigid, sizeof *beta), *Z = beta + size, *P = Z + size,
+    double *beta = fem_alloc(3 * size + (size_t)rigid * (size_t)rigid, sizeof *beta), *Z = beta + size, *P = Z + size,
            *VV = P + size;
     if (!beta) return stitch_no_memory(s, "rigid motions");
     stitch_differences(s, 0, s->count, rigid, s->inverse->R, beta);
@@ -551,19 +552,6 @@ static fem_status project_half(const modes_stitched *s, int columns, const doubl
     }
 done:
     fem_free(beta), fem_free(P);
-    return status;
-}
-
-fem_status stitch_answers(modes_stitched *s, int columns, const double *T, double *X) {
-    fem_status status = FEM_OK;
-    size_t     size = (size_t)s->rows * (size_t)columns;
-    double    *Y = fem_calloc(size + 1, sizeof *Y);
-    if (!Y) return stitch_no_memory(s, "static answers");
-    FEM_TRY(subtract_half(s, columns, T, Y));
-    for (size_t i = 0; i < size; i++) Y[i] = -Y[i];
-    FEM_TRY(go_backward(s, columns, Y, X));
-done:
-    fem_free(Y);
     return status;
 }
 
@@ -699,29 +687,58 @@ done:
     return status;
 }
 
-// X = K^-1 F, F free of loose motions; F is kept, `work` has its size
-static fem_status solve_once(modes_stitched *s, int columns, const double *F, double *work, double *X) {
+// X = [K^-1 F, G B T] for `columns` of F, which are free of loose motions, and `loads` of T: one way back for both. F
+// is kept, `work` has its size.
+static fem_status solve_once(modes_stitched *s, int columns, const double *F, double *work, int loads, const double *T,
+                             double *X) {
     fem_status status = FEM_OK;
-    int        tied = s->whole.tied;
+    int        tied = s->whole.tied, m = 3 * s->ready;
+    size_t     solved = (size_t)s->rows * (size_t)columns, size = (size_t)s->rows * (size_t)(columns + loads);
     double    *w = fem_alloc((size_t)tied * (size_t)columns + 1, sizeof *w);
-    double    *t = fem_alloc(3 * (size_t)s->count * (size_t)columns + 1, sizeof *t);
-    double    *Y = fem_alloc((size_t)s->rows * (size_t)columns + 1, sizeof *Y);
+    double    *t = fem_alloc((size_t)m * (size_t)columns + 1, sizeof *t), *Y = fem_alloc(size + 1, sizeof *Y);
     if (!w || !t || !Y) {
         status = stitch_no_memory(s, "loads");
         goto done;
     }
-    if (tied > 0) FEM_TRY(tall_inner(s->n, tied, columns, s->whole.R, F, w));
-    memcpy(work, F, (size_t)columns * (size_t)s->n * sizeof *F);
-    FEM_TRY(go_forward(s, columns, work, Y));
-    if (s->count > 0) {
+    if (columns > 0) {
+        if (tied > 0) FEM_TRY(tall_inner(s->n, tied, columns, s->whole.R, F, w));
+        memcpy(work, F, (size_t)columns * (size_t)s->n * sizeof *F);
+        FEM_TRY(go_forward(s, columns, work, Y));
+    }
+    if (columns > 0 && m > 0) {
         FEM_TRY(project_half(s, columns, Y, t));
         stitch_coupling_forces(&s->whole, columns, t, w);
         FEM_TRY(subtract_half(s, columns, t, Y));
     }
-    FEM_TRY(go_backward(s, columns, Y, X));
-    if (tied > 0) tall_add(s->n, tied, columns, 1, s->whole.R, w, X);
+    if (loads > 0) {
+        memset(Y + solved, 0, (size - solved) * sizeof *Y);
+        FEM_TRY(subtract_half(s, loads, T, Y + solved));
+        for (size_t i = solved; i < size; i++) Y[i] = -Y[i];
+    }
+    FEM_TRY(go_backward(s, columns + loads, Y, X));
+    if (columns > 0 && tied > 0) tall_add(s->n, tied, columns, 1, s->whole.R, w, X);
 done:
     fem_free(w), fem_free(t), fem_free(Y);
+    return status;
+}
+
+fem_status stitch_answers(modes_stitched *s, int loads, const double *T, double *X) {
+    return solve_once(s, 0, NULL, NULL, loads, T, X);
+}
+
+fem_status stitch_solve_beside(modes_stitched *s, int columns, double *B, int loads, const double *T, double *X) {
+    fem_status status = FEM_OK;
+    double    *work = NULL;
+    FEM_TRY(stitch_couple(s));
+    work = fem_alloc((size_t)s->n * (size_t)columns + 1, sizeof *work);
+    if (!work) {
+        status = stitch_no_memory(s, "solutions");
+        goto done;
+    }
+    FEM_TRY(free_of_loose(s, columns, B));
+    FEM_TRY(solve_once(s, columns, B, work, loads, T, X));
+done:
+    fem_free(work);
     return status;
 }
 
@@ -744,7 +761,7 @@ static fem_status solve_panel(modes_stitched *s, int columns, bool checked, doub
     int        rough = 0;
     double    *correction = work + (size_t)columns * n, rounding = 1e-15 * largest_entry(s); // of K^ x, per |x|
     FEM_TRY(free_of_loose(s, columns, B));
-    FEM_TRY(solve_once(s, columns, B, work, X));
+    FEM_TRY(solve_once(s, columns, B, work, 0, NULL, X));
     for (int pass = 0; pass < 2 && checked; pass++) {
         double worst = 0;
         modes_stitched_multiply(s, columns, X, work);
@@ -765,7 +782,7 @@ static fem_status solve_panel(modes_stitched *s, int columns, bool checked, doub
         if (pass == 1 || rough == 0) break;
         s->report.residual = 0; // of the answer, not of the first attempt
         s->report.refined += columns;
-        FEM_TRY(solve_once(s, columns, work, correction + (size_t)columns * n, correction));
+        FEM_TRY(solve_once(s, columns, work, correction + (size_t)columns * n, 0, NULL, correction));
         for (size_t i = 0; i < (size_t)columns * n; i++) X[i] += correction[i];
     }
     for (size_t i = 0; i < (size_t)columns * n; i++)

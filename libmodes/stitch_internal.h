@@ -34,13 +34,13 @@ struct modes_stitched {
     int                   count;
     modes_stitch         *stitches;
     size_t                capacity;
-    int                   ready;       // stitches whose columns stand in the halves, and in F
-    int                   rows;        // of L
-    int                   half_count;  // consecutive stitches, STITCHES_OF_HALF or fewer each
-    fem_half             *halves;      // L^-1 B, unit springs, B over the roots of the domains' factors
+    int                   ready;      // stitches whose columns stand in the halves, and in F
+    int                   rows;       // of L
+    int                   half_count; // consecutive stitches, STITCHES_OF_HALF or fewer each
+    fem_half             *halves;     // L^-1 B, unit springs, B over the roots of the domains' factors
     size_t                half_capacity;
-    double               *V;           // rows x rigid: L^-1 M R, likewise
-    double               *F;           // 3 ready x 3 ready
+    double               *V;     // rows x rigid: L^-1 M R, likewise
+    double               *F;     // 3 ready x 3 ready
     stitch_coupling       whole; // of all stitches, when `coupled`
     bool                  coupled;
     modes_stitched_report report;
@@ -69,7 +69,10 @@ void       stitch_coupling_destroy(stitch_coupling *coupling);
 // becomes c.
 void stitch_coupling_forces(const stitch_coupling *coupling, int columns, double *t, double *w);
 // X (n x columns) = G B T, T 3 ready x columns: what loads at the stitches do to the body without them.
-fem_status stitch_answers(modes_stitched *s, int columns, const double *T, double *X);
+fem_status stitch_answers(modes_stitched *s, int loads, const double *T, double *X);
+// X = [K^-1 B, G B T]: solutions as of stitch_solve, unchecked, and answers, on one way through the factor. B is work
+// space afterwards.
+fem_status stitch_solve_beside(modes_stitched *s, int columns, double *B, int loads, const double *T, double *X);
 // modes_stitched_solve; unchecked: without the residual, and so without refinement. What a direct solution leaves,
 // 1e-10 or so, matters to no shape of a basis.
 fem_status stitch_solve(modes_stitched *s, int columns, bool checked, double *B, double *X);
