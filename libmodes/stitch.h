@@ -114,6 +114,24 @@ fem_status modes_stitched_springs(const modes_stitched *stitched, int r, const d
 fem_status modes_pad(modes_basis *basis, int vertices, int count, const modes_basis *const *part, const int *first,
                      const double *factor);
 
+// A basis for a body in several pieces. Pieces that stitches join are a group; every column moves one group, columns of
+// a group stand together, and all are mass-orthonormal. A group that nothing holds gets, with `motions`, the twelve
+// affine motions first (where stitches leave hinges: each of its pieces), with which it can be displaced and turned by
+// any angle without strain; so do, with `motions`, pieces for which `moving` says so (per domain; NULL: none) and which
+// have no fixed vertex themselves. Behind them come the parts of the basis's columns, and of `count` columns X (n x
+// count). What others span is left out.
+typedef struct modes_blocks {
+    modes_basis basis; // omega2: Rayleigh quotients, at least the lowest of the given basis
+    int         count; // groups
+    int        *first; // count + 1: group g has the columns first[g] .. first[g + 1] - 1
+    int        *group; // per vertex; -1: without element
+    bool       *more;  // per column: it comes from X
+    int         motions;
+} modes_blocks;
+void       modes_blocks_destroy(modes_blocks *blocks); // leaves it empty
+fem_status modes_stitched_blocks(modes_stitched *stitched, const modes_basis *basis, bool motions, const bool *moving,
+                                 int count, const double *X, modes_blocks *blocks);
+
 // ---- derivatives ------------------------------------------------------------------------------------------------
 
 // Derivatives of the body before, K phi = -(H : psi_a) psi_b, kept so that nothing of them need be made again: springs
