@@ -121,18 +121,20 @@ static void lap(double *start, double *sum) {
 }
 
 // Accelerations at the trial point, into ddq_trial and the roots' trial.a, trial.al.
-static fem_status pass(solver_tree *tree, const tree_evaluation *at, const tree_weights *old) {
+static fem_status pass(solver_tree *tree, tree_evaluation *at, const tree_weights *old) {
     fem_status          status = FEM_OK;
     solver_tree_report *report = &tree->report;
     double              clock = fem_seconds();
     bool                poses = tree_needs_poses(tree);
     tree->poses_known = false;
+    at->apart = tree_tips_apart(tree) && !at->balanced;
     tree_relative_frames(tree, at);
-    tree_velocities(tree, poses);
+    tree_velocities(tree, poses, at->apart);
     lap(&clock, &report->seconds_frames);
-    tree_gather_loads(tree, at->q);
+    if (at->apart) tree_tips(tree, at, poses);
+    clock = fem_seconds();
+    tree_gather_loads(tree, at);
     if (at->balanced) tree_gather_balance(tree, at);
-    if (at->resists) tree_gather_resistance(tree);
     if (at->resists) tree_gather_contact(tree);
     lap(&clock, &report->seconds_rest);
     tree_forces(tree, at);
@@ -279,6 +281,7 @@ static fem_status try_step(solver_tree *tree, const step_weights *w, bool *settl
     bool         begun = false; // momenta of the start are known
     tree->balance = tree->always_balanced && more;
     for (int k = 0; k < tree->block_count; k++) tree->blocks[k].mean = false;
+    tree->change = 0;
     for (int k = 0; k < o->passes || (more && !*settled && k < o->passes_most); k++) {
         memcpy(tree->q_before, tree->q_trial, (size_t)tree->dofs * sizeof *tree->q_before);
         tree_choose_means(tree, &at);
@@ -293,7 +296,7 @@ static fem_status try_step(solver_tree *tree, const step_weights *w, bool *settl
         update_trial(tree, w);
         old = (tree_weights){w->position, w->velocity};
         bool pushing = !contact || tree_contact_settle(tree);
-        if (more && k + 1 >= o->passes) *settled = pushing && at.balanced == tree->balance && tree_settled(tree);
+        if (more) *settled = tree_settled(tree) && pushing && at.balanced == tree->balance && k + 1 >= o->passes;
         tree->report.extra_passes += k >= o->passes;
     }
     if (!more) *settled = true;
