@@ -65,6 +65,9 @@ fem_status scene_cubature_read(const scene_stored *stored, const fem_mesh *mesh,
 fem_status scene_cubature_finish(scene_class *class, const fem_body *body);
 // What the user should know of a training, as one line, or NULL. Caller frees.
 fem_status scene_cubature_note(const scene_class *class, const scene_part *part, char **text);
+// The same for the rules of domains, or of the parts of a scene with several objects (NULL: none), and into a result.
+fem_status scene_note_rules(const scene *s, int count, solver_class *const *classes, char **notes);
+void       scene_report_rules(const scene *s, int count, solver_class *const *classes, scene_result *result);
 // A .vtu of the chosen elements with their weights.
 fem_status scene_cubature_write(const cubature_rule *rule, const fem_mesh *mesh, const char *path);
 

@@ -2,6 +2,7 @@
 #include "libscene/class.h"
 #include "libscene/internal.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -113,6 +114,63 @@ fem_status scene_cubature_note(const scene_class *c, const scene_part *part, cha
     if (at == 0) return FEM_OK;
     *result = fem_copy_string(text);
     return *result ? FEM_OK : fem_fail(FEM_NO_MEMORY, "no memory for a note");
+}
+
+// The class of domain i, or of part i of a scene with several objects.
+static int part_of(const scene *s, int i) { return s->forest.count > 0 ? i : s->object; }
+
+fem_status scene_note_rules(const scene *s, int count, solver_class *const *classes, char **notes) {
+    int    missed = 0, inverted = 0, dropped = 0, rules = 0, worst = -1;
+    char   text[600];
+    size_t at = 0;
+    for (int i = 0; i < count; i++) {
+        const solver_class *c = classes[i];
+        if (!c || c->rule.count == 0) continue;
+        rules++, inverted += c->training.inverted, dropped += c->training.dropped;
+        if (c->training.reached) continue;
+        missed++;
+        if (worst < 0 || c->training.fit_error > classes[worst]->training.fit_error) worst = i;
+    }
+    text[0] = 0;
+    if (missed > 0) {
+        const cubature_training_report *t = &classes[worst]->training;
+        at += (size_t)snprintf(text, sizeof text,
+                               "cubature: %d of %d rules did not reach their error; the worst, of \"%.60s\", has %.3g with "
+                               "%d elements where %g was asked for; more forces.elements or forces.poses may reach it",
+                               missed, rules, classes[worst]->name, t->fit_error, t->elements,
+                               s->parts[part_of(s, worst)].training.error);
+    }
+    if (inverted > 0 && at < sizeof text)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%d training poses inverted an element and were made smaller",
+                               at > 0 ? "; " : "cubature: ", inverted);
+    if (dropped > 0 && at < sizeof text)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%d training poses had no force and were left out",
+                               at > 0 ? "; " : "cubature: ", dropped);
+    return at > 0 ? scene_add_note(notes, text) : FEM_OK;
+}
+
+// `training` has all elements and the worst errors. Without memory the list is left out.
+void scene_report_rules(const scene *s, int count, solver_class *const *classes, scene_result *result) {
+    int rules = 0;
+    for (int i = 0; i < count; i++) rules += classes[i] && classes[i]->rule.count > 0;
+    fem_free(result->rules);
+    result->rules = NULL, result->rule_count = 0;
+    if (rules == 0) return;
+    result->rules = fem_alloc((size_t)rules, sizeof *result->rules);
+    cubature_training_report *all = &result->training;
+    *all = (cubature_training_report){.reached = true};
+    for (int i = 0; i < count; i++) {
+        if (!classes[i] || classes[i]->rule.count == 0) continue;
+        const cubature_training_report *t = &classes[i]->training;
+        if (result->rules)
+            result->rules[result->rule_count++] = (scene_rule){
+                .domain = i, .part = part_of(s, i), .elements = classes[i]->mesh.element_count, .training = *t};
+        all->elements += t->elements, all->poses += t->poses;
+        all->inverted += t->inverted, all->dropped += t->dropped;
+        all->fit_error = fmax(all->fit_error, t->fit_error);
+        all->held_out_error = fmax(all->held_out_error, t->held_out_error);
+        all->reached = all->reached && t->reached;
+    }
 }
 
 // The elements as a mesh of their own; vertices that none of them has are left out. A modal rule's weight is the mean.

@@ -196,6 +196,8 @@ static const scene_key modes_keys[] = {
      .about = "linear modes, whose derivatives are taken"},
     {.name = "derivatives", .type = KEY_INTEGER, .only = MADE, .fallback = {1}, WITHIN(0, 3), AT(raw_modes, derivatives),
      .about = "order up to which derivatives of the linear modes enter the basis: how shapes change as they grow"},
+    {.name = "orders", .type = KEY_INTEGER, .shape = SHAPE_LIST, .only = MADE, .otherwise = "all linear modes", WITHIN(1, 1000), AT(raw_modes, orders),
+     .about = "for each order up to `derivatives`: how many of the first linear modes its derivatives are made of; their number grows with its square, cube and fourth power"},
     {.name = "condense", .type = KEY_CHOICE, .only = MADE | 1 << SCENE_MODES_SKETCH, .choices = "pca|randomized|projection", AT(raw_modes, condense),
      .about = "how linear modes and derivatives, or sketched shapes, become `count` modes"},
     {.name = "energy", .only = MADE | 1 << SCENE_MODES_SKETCH, .fallback = {1}, POSITIVE(1), AT(raw_modes, energy),
@@ -298,6 +300,7 @@ static const scene_table domain_damping_table = {.name = "domain_damping", TABLE
 
 static const scene_key domain_keys[] = {
     {.name = "modes", .type = KEY_INTEGER, .fallback = {-1}, .otherwise = "as the others", WITHIN(0, 1000), AT(raw_domain, modes), .about = "its modes; 0 makes it rigid"},
+    {.name = "derivatives", .type = KEY_INTEGER, .fallback = {-1}, .otherwise = "as the others", WITHIN(0, 3), AT(raw_domain, derivatives), .about = "order of the derivatives in its basis"},
     {.name = "forces", .type = KEY_CHOICE, .choices = "part|polynomial|linear|full|warped|cubature", .fallback = {0}, AT(raw_domain, forces),
      .about = "its internal forces; warped: small strain, shown as if large parts turned; part: those of the part"},
     {.name = "stiffness", .fallback = {NAN}, .otherwise = "1", POSITIVE(1e12), AT(raw_domain, stiffness), .about = "factor on its stiffness"},
