@@ -21,7 +21,6 @@ enum { SHAPE = 9, FEATURES = 3 * SHAPE, ROUNDS = 20 };    // points of a shape
 static const double THINNEST = 0.12;                      // least radius of a branch over that at its base
 static const double TIP = 0.98;                           // share of a branch on which something can stand
 static const double LEAF_MODEL = 60;                      // length of a leaf over the thickness of its model
-static const double PLANT_ERROR = 0.02;                   // of cubature
 static const double WOOD_POISSON = 0.35, LEAF_POISSON = 0.3;
 static const double PETIOLE = 0.15, PETIOLE_WIDTH = 0.06; // of the length of a leaf
 
@@ -59,6 +58,7 @@ scene_plant_options scene_plant_default_options(void) {
                                  .leaf_thickness = 0.0003,
                                  .leaf_frequency = 5,
                                  .leaf_scale = 1,
+                                 .cubature_error = 0.02,
                                  .leaf_cells = 8,
                                  .leaf_derivatives = 1,
                                  .wind = 6,
@@ -79,6 +79,7 @@ static fem_status check_options(const scene_plant_options *o) {
                  {"leaf_frequency", o->leaf_frequency, 1e-3, 1e4},
                  {"leaf_scale", o->leaf_scale, 1e-3, 1e3},
                  {"leaves", o->leaves, 0, 1e6},
+                 {"cubature_error", o->cubature_error, 1e-6, 0.9},
                  {"leaf_cells", o->leaf_cells, 2, 100},
                  {"leaf_derivatives", o->leaf_derivatives, 0, 3},
                  {"wind", o->wind, 0, 100},
@@ -389,9 +390,11 @@ static void put_mooney(scene_text *t, const char *name, double density, double y
     scene_text_print(t, "}");
 }
 
-static void put_cubature(scene_text *t) {
+// Gaussian poses are as many as make the error at held-out poses that of the fit.
+static void put_cubature(scene_text *t, const plant *p) {
     scene_text_print(t, "      \"forces\": {\"type\": \"cubature\", \"error\": ");
-    scene_text_number(t, PLANT_ERROR, 3);
+    scene_text_number(t, p->o->cubature_error, 6);
+    if (p->o->gaussian) scene_text_print(t, ", \"sampling\": \"gaussian\", \"poses\": 200");
     scene_text_print(t, "}, ");
 }
 
@@ -414,7 +417,7 @@ static void put_branch_part(scene_text *t, const plant *p, int class) {
     scene_text_print(t, "}},\n      \"material\": \"wood\", \"fixed\": \"root\", \"modes\": {\"count\": %d},\n",
                      p->o->branch_modes);
     if (p->o->mooney)
-        put_cubature(t);
+        put_cubature(t, p);
     else
         scene_text_print(t, "      ");
     scene_text_print(t, "\"drag\": {\"normal\": 1.8, \"samples\": 24}\n    }");
@@ -452,7 +455,7 @@ static void put_leaf_part(scene_text *t, const plant *p, int number) {
     scene_text_print(t, "\"cells\": %d}},\n      \"material\": \"leaf\", \"fixed\": \"root\", ", leaf.cells);
     put_leaf_modes(t, p);
     if (p->o->mooney)
-        put_cubature(t);
+        put_cubature(t, p);
     else
         scene_text_print(t, "      \"forces\": {\"type\": \"linear\"}, ");
     scene_text_print(t, "\"drag\": {\"normal\": 1.2, \"samples\": 8}\n    }");

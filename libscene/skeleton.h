@@ -72,6 +72,8 @@ typedef struct scene_plant_options {
     double        leaf_scale;               // factor on leaves
     int           leaves;                   // at most, evenly taken from the skeleton's; 0: all
     int           leaf_cells;               // cells of a leaf along its blade
+    double        cubature_error;           // with `mooney`
+    bool          gaussian;                 // training poses are Gaussian, as in P0, not answers to loads
     int           leaf_derivatives;         // orders of derivatives in the basis of a leaf (with `mooney`)
     double        wind;                     // m/s at 10 m; 0: none
     int           seed;                     // of the wind
