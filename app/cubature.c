@@ -31,6 +31,7 @@ void app_put_cubature(app_json *json, const scene *s, const scene_result *result
     app_json_integer(json, "dropped", t->dropped);
     app_json_number(json, "error", t->fit_error);
     app_json_bool(json, "reached", t->reached);
+    if (!many) app_json_bool(json, "resumed", t->resumed);
     if (many || o->held_out > 0) app_json_number(json, "held_out_error", t->held_out_error);
     if (many) app_json_array(json, s->forest.count > 0 ? "parts" : "domains");
     for (int i = 0; i < result->rule_count; i++) put_rule(json, s, &result->rules[i]);

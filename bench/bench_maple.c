@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-enum { BRANCHES = 51, LEAVES = 462, PAPER_DOMAINS = 513, FULL_STEPS = 2 };
+enum { BRANCHES = 51, LEAVES = 462, PAPER_DOMAINS = 513, FULL_STEPS = 1 };
 static const char SKELETON[] = "out/bench/maple-skeleton.json", SCENE[] = "out/bench/maple.json";
 
 static double cpu(void) { // of all threads
@@ -102,8 +102,9 @@ static void check_frequencies(const solver_forest *f) {
         worst = fmax(worst, error), sum += error;
         cubature_full_destroy(full);
     }
-    printf("  lowest frequency of %d classes (every %dth) against all elements: %.2g%% off in the mean, %.2g%% at worst\n",
-           looked, every, 100 * sum / looked, 100 * worst);
+    printf(
+        "  lowest frequency of %d classes (every %dth) against all elements: %.2g%% off in the mean, %.2g%% at worst\n",
+        looked, every, 100 * sum / looked, 100 * worst);
 }
 
 // ---- motion --------------------------------------------------------------------------------------------------------
@@ -165,7 +166,8 @@ static double run_steps(const scene *s, const solver_forest *f, const char *what
     }
     double             used = (cpu() - start) / steps;
     solver_tree_report r = solver_tree_get_report(tree);
-    printf("  %d steps: %.1f ms of all threads, %.1f ms wall clock; frames %.1f, forces %.1f, up %.1f, down %.1f ms wall\n",
+    printf("  %d steps: %.1f ms of all threads, %.1f ms wall clock; frames %.1f, forces %.1f, up %.1f, down %.1f ms "
+           "wall\n",
            steps, 1e3 * used, 1e3 * (fem_seconds() - wall) / steps, 1e3 * r.seconds_frames / steps,
            1e3 * r.seconds_forces / steps, 1e3 * r.seconds_up / steps, 1e3 * r.seconds_down / steps);
     printf("  %d passes besides two, %d steps halved, %d unsettled, %d shifts, %d domains left to the plain version\n",
@@ -212,13 +214,16 @@ int main(int argc, char **argv) {
            s->forest.part_count, cpu() - start);
     double before = peak_gigabytes();
     start = cpu(), wall = fem_seconds();
-    bench_try(solver_forest_create(&f, s->forest.part_count, s->forest.parts, s->forest.count, s->forest.instances, NULL));
+    bench_try(
+        solver_forest_create(&f, s->forest.part_count, s->forest.parts, s->forest.count, s->forest.instances, NULL));
     bench_try(solver_forest_precompute(f, NULL, NULL));
     double used = cpu() - start;
     wall = fem_seconds() - wall;
-    printf("precomputation, %s poses: %.1f s processor time, %.1f s wall clock with %d threads (P0: under 60 s, 8 cores)\n",
+    printf("precomputation, %s poses: %.1f s processor time, %.1f s wall clock with %d threads (P0: under 60 s, 8 "
+           "cores)\n",
            loads ? "loaded" : "Gaussian", used, wall, fem_threads());
-    printf("  by share of the threads' time: modes %.1f, cubature %.1f, the rest %.1f s; peak memory %.2f GB (%.2f before)\n",
+    printf("  by share of the threads' time: modes %.1f, cubature %.1f, the rest %.1f s; peak memory %.2f GB (%.2f "
+           "before)\n",
            used * f->seconds_modes / (f->seconds_modes + f->seconds_forces + f->seconds_rest),
            used * f->seconds_forces / (f->seconds_modes + f->seconds_forces + f->seconds_rest),
            used * f->seconds_rest / (f->seconds_modes + f->seconds_forces + f->seconds_rest), peak_gigabytes(), before);

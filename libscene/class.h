@@ -12,6 +12,7 @@ typedef struct scene_class {
     cubature_full           *full;       // SCENE_ALL_ELEMENTS
     cubature_rule            rule;       // SCENE_CUBATURE
     cubature_training_report training;   // likewise
+    double                   lost;       // part of given training poses that the basis cannot show
     cubature_forces          forces;     // of whichever of them it is, and of springs where there are
     cubature_stitched       *springs;    // of a stitched body, else NULL
     fem_mesh                 mesh;       // with body: of a stitched body whose domains are stiffer than the part's
@@ -56,6 +57,11 @@ fem_status scene_add_note(char **notes, const char *text); // a line of text
 fem_status scene_cubature_train(scene_class *class, const scene_part *part, const fem_body *body, const fem_sparse *K,
                                 const fem_sparse *M, const char *checkpoint, fem_hash key,
                                 const fem_progress *progress);
+// The poses of part->poses: displacements, 3 vertices x count, allocated; FEM_BAD_INPUT says what is wrong with the
+// file. And as coordinates, r x count.
+fem_status scene_poses_read(const scene_part *part, int *count, double **u);
+fem_status scene_poses_project(const modes_basis *basis, const fem_sparse *M, int count, const double *u, double *q,
+                               double *lost);
 // The arrays of a rule for the store, at most SCENE_CUBATURE_ITEMS; and back, elements and weights only.
 enum { SCENE_CUBATURE_ITEMS = 4 };
 int        scene_cubature_items(const scene_stored *stored, int size[3], double numbers[6], fem_store_item *items);

@@ -10,7 +10,7 @@ fem_status scene_cubature_train(scene_class *c, const scene_part *part, const fe
                                 const fem_sparse *M, const char *path, fem_hash key, const fem_progress *progress) {
     fem_status                status = FEM_OK;
     cubature_training_options options = part->training;
-    double                   *rayleigh = NULL;
+    double                   *rayleigh = NULL, *u = NULL, *given = NULL;
     char                     *checkpoint = NULL;
     if (path) {
         size_t size = strlen(path) + 16;
@@ -26,9 +26,19 @@ fem_status scene_cubature_train(scene_class *c, const scene_part *part, const fe
         goto done;
     }
     FEM_TRY(cubature_rayleigh(&c->basis, K, M, rayleigh));
+    if (part->poses) {
+        FEM_TRY(scene_poses_read(part, &options.given_count, &u));
+        given = fem_alloc((size_t)options.given_count, (size_t)c->basis.r * sizeof *given);
+        if (!given) {
+            status = fem_fail(FEM_NO_MEMORY, "no memory for %d training poses", options.given_count);
+            goto done;
+        }
+        FEM_TRY(scene_poses_project(&c->basis, M, options.given_count, u, given, &c->lost));
+        options.given = given;
+    }
     FEM_TRY(cubature_train(&c->rule, body, c->basis.r, c->basis.U, rayleigh, &options, progress, &c->training));
 done:
-    fem_free(rayleigh);
+    fem_free(rayleigh), fem_free(u), fem_free(given);
     fem_free(checkpoint);
     return status;
 }
@@ -104,10 +114,18 @@ fem_status scene_cubature_note(const scene_class *c, const scene_part *part, cha
                              "forces.poses may reach it",
                              t->fit_error, t->elements, part->training.error);
     if (t->inverted > 0 && at < sizeof text)
+        at +=
+            (size_t)snprintf(text + at, sizeof text - at,
+                             part->poses ? "%s%d of the given training poses turn an element inside out, and are used "
+                                           "as they are; without them the rule may be better"
+                                         : "%s%d training poses inverted an element and were made smaller; a smaller "
+                                           "forces.displacement avoids it",
+                             at > 0 ? "; " : "cubature: ", t->inverted);
+    if (c->lost > 0.1 && at < sizeof text)
         at += (size_t)snprintf(text + at, sizeof text - at,
-                               "%s%d training poses inverted an element and were made smaller; a smaller "
-                               "forces.displacement avoids it",
-                               at > 0 ? "; " : "cubature: ", t->inverted);
+                               "%s%.0f%% of the given training poses are not in the basis, which has modes of other "
+                               "shapes; more modes.count may help",
+                               at > 0 ? "; " : "cubature: ", 100 * c->lost);
     if (t->dropped > 0 && at < sizeof text)
         at += (size_t)snprintf(text + at, sizeof text - at, "%s%d training poses had no force and were left out",
                                at > 0 ? "; " : "cubature: ", t->dropped);
@@ -134,14 +152,15 @@ fem_status scene_note_rules(const scene *s, int count, solver_class *const *clas
     text[0] = 0;
     if (missed > 0) {
         const cubature_training_report *t = &classes[worst]->training;
-        at += (size_t)snprintf(text, sizeof text,
-                               "cubature: %d of %d rules did not reach their error; the worst, of \"%.60s\", has %.3g with "
-                               "%d elements where %g was asked for; more forces.elements or forces.poses may reach it",
-                               missed, rules, classes[worst]->name, t->fit_error, t->elements,
-                               s->parts[part_of(s, worst)].training.error);
+        at += (size_t)snprintf(
+            text, sizeof text,
+            "cubature: %d of %d rules did not reach their error; the worst, of \"%.60s\", has %.3g with "
+            "%d elements where %g was asked for; more forces.elements or forces.poses may reach it",
+            missed, rules, classes[worst]->name, t->fit_error, t->elements, s->parts[part_of(s, worst)].training.error);
     }
     if (inverted > 0 && at < sizeof text)
-        at += (size_t)snprintf(text + at, sizeof text - at, "%s%d training poses inverted an element and were made smaller",
+        at += (size_t)snprintf(text + at, sizeof text - at,
+                               "%s%d training poses inverted an element and were made smaller",
                                at > 0 ? "; " : "cubature: ", inverted);
     if (dropped > 0 && at < sizeof text)
         at += (size_t)snprintf(text + at, sizeof text - at, "%s%d training poses had no force and were left out",

@@ -214,8 +214,9 @@ typedef struct raw_part {
     double       scale;
     raw_modes    modes;
     struct {
-        int    type, method, elements, poses, sampling, held_out, seed;
-        double error, displacement;
+        int         type, method, elements, poses, sampling, held_out, seed;
+        double      error, displacement;
+        const char *file;
     } forces;
     struct {
         double normal, tangential;
@@ -432,7 +433,7 @@ fem_status scene_read_load(scene_reader *reader, const cJSON *on, scene_action_k
                            const scene_part *part, scene_loading *load); // vector: 3, of a pressure 1
 // Cuts the object's part into domains and reads what they have of their own; the path stands at the object.
 solver_forces_kind scene_forces_in_tree(scene_forces_kind kind);
-fem_status scene_read_decompose(scene_reader *reader, const cJSON *object, const raw_decompose *raw, scene *s);
+fem_status         scene_read_decompose(scene_reader *reader, const cJSON *object, const raw_decompose *raw, scene *s);
 // Expands objects with children, groups and copies into the instances of a forest, and makes of all of them the one
 // part that is simulated. Is this scene of that kind?
 bool       scene_is_forest(const raw_scene *raw);

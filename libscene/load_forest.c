@@ -404,6 +404,10 @@ static fem_status check_part(scene_reader *reader, const scene *s, const cJSON *
                                "orthotropic have, and forces \"cubature\", \"full\" or \"linear\" take any material",
                                part->mesh.regions[i].name, fem_material_kind_name(kind));
     }
+    if (part->poses)
+        return reader_fail(reader, node,
+                           "its training poses are given, but those of instances are made; \"sampling\": \"loads\" or "
+                           "\"gaussian\" would do");
     int most = solver_class_most_modes(part->mesh.vertex_count, part->fixed.count);
     if (part->modes.recipe.count > most)
         return reader_fail(reader, node, "%d modes were asked for, but it has at most %d", part->modes.recipe.count,
@@ -420,12 +424,12 @@ static fem_status check_part(scene_reader *reader, const scene *s, const cJSON *
 
 static solver_part make_part(const scene *s, const scene_part *part) {
     solver_part p = {.name = part->name,
-                                         .mesh = &part->mesh,
-                                         .fixed_count = part->fixed.count,
-                                         .fixed = part->fixed.items,
-                                         .options = solver_class_default_options(),
-                                         .damping_mass = s->solver.damping_mass,
-                                         .damping_stiffness = s->solver.damping_stiffness};
+                     .mesh = &part->mesh,
+                     .fixed_count = part->fixed.count,
+                     .fixed = part->fixed.items,
+                     .options = solver_class_default_options(),
+                     .damping_mass = s->solver.damping_mass,
+                     .damping_stiffness = s->solver.damping_stiffness};
     p.options.recipe = part->modes.recipe;
     p.options.recipe.keep = true;
     if (!part->modes.linear) p.options.recipe.linear = 0; // by what hangs on it

@@ -149,6 +149,11 @@ fem_status scene_read_decompose(scene_reader *reader, const cJSON *object, const
         return reader_fail(reader, node,
                            "the part's modes are a %s, but the bases of domains are \"krylov\" or \"lanczos\"",
                            part->modes.method == SCENE_MODES_FILE ? "file" : "sketch");
+    if (part->poses)
+        return reader_fail(
+            reader, node,
+            "the part's training poses are given, but those of domains are made; \"sampling\": \"loads\" "
+            "or \"gaussian\" would do");
     if (raw->modes >= 0 && raw->total > 0)
         return reader_fail(reader, node, "has \"modes\" for each domain and a \"total\" to share out, expected one");
     FEM_TRY(reader_prefix(reader, node, domain_decompose(&s->tree.domains, &part->mesh, &cut)));

@@ -79,6 +79,7 @@ typedef struct scene_part {
     scene_modes               modes;
     scene_forces_kind         forces;
     cubature_training_options training; // SCENE_CUBATURE
+    char                     *poses;    // file of training poses, or NULL
     int                       seam_count;
     scene_seam               *seams;
     scene_drag                drag;
