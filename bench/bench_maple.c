@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-enum { BRANCHES = 51, LEAVES = 462, PAPER_DOMAINS = 513, FULL_STEPS = 1 };
+enum { BRANCHES = 51, LEAVES = 462, PAPER_DOMAINS = 513, FULL_STEPS = 2, SETTLED_STEPS = 10 };
 static const char SKELETON[] = "out/bench/maple-skeleton.json", SCENE[] = "out/bench/maple.json";
 
 static double cpu(void) { // of all threads
@@ -138,19 +138,25 @@ static void breeze_destroy(breeze *b, int parts) {
     solver_wind_destroy(b->wind);
 }
 
-// Seconds a step, of all threads.
-static double run_steps(const scene *s, const solver_forest *f, const char *what, int steps) {
+typedef struct outcome {
+    double seconds; // a step, of all threads
+    double tip[3];
+} outcome;
+
+static outcome run_steps(const scene *s, const solver_forest *f, const solver_tree_options *options, const char *what,
+                         int steps) {
     solver_tree         *tree = NULL;
     breeze               b = {0};
     solver_tree_energies e;
-    double               first[3], tip[3], farthest = 0, largest = 0;
+    outcome              result;
+    double               first[3], *tip = result.tip, farthest = 0, largest = 0;
     int                  point, marks = steps >= 1000 ? 10 : steps >= 20 ? 4 : 1, last = f->count - 1;
-    bench_try(solver_forest_tree(&tree, f, &s->tree.options));
+    bench_try(solver_forest_tree(&tree, f, options));
     breeze_create(&b, s, f);
     bench_try(solver_forest_point(f, tree, last, f->classes[f->given[last].part]->mesh.vertex_count - 1, &point));
     solver_tree_point(tree, point, first, NULL);
     printf("%s: %d domains, %d degrees of freedom, steps of %.4g s, %g m/s\n", what, solver_tree_count(tree),
-           solver_tree_dofs(tree), s->tree.options.time_step, s->wind.speed);
+           solver_tree_dofs(tree), options->time_step, s->wind.speed);
     double start = cpu(), wall = fem_seconds();
     for (int k = 0; k < steps; k++) {
         bench_try(solver_wind_load_apply(b.load, tree));
@@ -160,22 +166,22 @@ static double run_steps(const scene *s, const solver_forest *f, const char *what
         if ((k + 1) % (steps / marks) != 0) continue;
         solver_tree_get_energies(tree, &e);
         largest = fmax(largest, e.kinetic + e.strain);
-        printf("  t = %6.2f s: kinetic %.3g J, strain %.3g J, a leaf's tip %.3g m away\n",
-               (k + 1) * s->tree.options.time_step, e.kinetic, e.strain, vec3_distance(tip, first));
+        printf("  t = %6.2f s: kinetic %.3g J, strain %.3g J, a leaf's tip %.3g m away\n", (k + 1) * options->time_step,
+               e.kinetic, e.strain, vec3_distance(tip, first));
         fflush(stdout);
     }
-    double             used = (cpu() - start) / steps;
+    result.seconds = (cpu() - start) / steps;
     solver_tree_report r = solver_tree_get_report(tree);
     printf("  %d steps: %.1f ms of all threads, %.1f ms wall clock; frames %.1f, forces %.1f, up %.1f, down %.1f ms "
            "wall\n",
-           steps, 1e3 * used, 1e3 * (fem_seconds() - wall) / steps, 1e3 * r.seconds_frames / steps,
+           steps, 1e3 * result.seconds, 1e3 * (fem_seconds() - wall) / steps, 1e3 * r.seconds_frames / steps,
            1e3 * r.seconds_forces / steps, 1e3 * r.seconds_up / steps, 1e3 * r.seconds_down / steps);
     printf("  %d passes besides two, %d steps halved, %d unsettled, %d shifts, %d domains left to the plain version\n",
            r.extra_passes, r.halved, r.unsettled, r.shifts, r.plain);
     printf("  energy %.3g J at most, tip %.3g m at most; all finite\n", largest, farthest);
     breeze_destroy(&b, f->part_count);
     solver_tree_destroy(tree);
-    return used;
+    return result;
 }
 
 // The same classes with all their elements.
@@ -188,11 +194,11 @@ static double run_full(const scene *s, solver_forest *f) {
         f->tree_classes[k].forces = cubature_full_forces(full[k]);
         f->tree_classes[k].batch = NULL;
     }
-    double used = run_steps(s, f, "all elements", FULL_STEPS);
+    outcome full_steps = run_steps(s, f, &s->tree.options, "all elements", FULL_STEPS);
     memcpy(f->tree_classes, kept, (size_t)f->part_count * sizeof *kept);
     for (int k = 0; k < f->part_count; k++) cubature_full_destroy(full[k]);
     fem_free(full), fem_free(kept);
-    return used;
+    return full_steps.seconds;
 }
 
 int main(int argc, char **argv) {
@@ -229,9 +235,17 @@ int main(int argc, char **argv) {
            used * f->seconds_rest / (f->seconds_modes + f->seconds_forces + f->seconds_rest), peak_gigabytes(), before);
     describe_rules(f);
     check_frequencies(f);
-    double step = run_steps(s, f, "cubature", steps), full = run_full(s, f);
-    printf("a step with cubature takes 1/%.1f of one with all elements; peak memory %.2f GB\n", full / step,
+    outcome all = run_steps(s, f, &s->tree.options, "cubature, one pass a step", steps);
+    double  full = run_full(s, f);
+    printf("a step with cubature takes 1/%.1f of one with all elements; peak memory %.2f GB\n", full / all.seconds,
            peak_gigabytes());
+    // one pass against as many as settle
+    solver_tree_options settled = s->tree.options;
+    settled.passes = solver_tree_default_options().passes;
+    outcome few = run_steps(s, f, &s->tree.options, "cubature, one pass a step", SETTLED_STEPS);
+    outcome slow = run_steps(s, f, &settled, "cubature, passes that settle", SETTLED_STEPS);
+    printf("a settled step takes %.1f times as long; the tips differ by %.2g m\n", slow.seconds / few.seconds,
+           vec3_distance(few.tip, slow.tip));
     solver_forest_destroy(f);
     scene_destroy(s);
     return 0;
