@@ -51,12 +51,14 @@ fem_status scene_checkpoint_key(const scene *s, fem_hash *key) {
 // ---- the file ------------------------------------------------------------------------------------------------------
 
 fem_status scene_checkpoint_write(const scene_checkpoint *c, const char *path, fem_hash key) {
+    const uint64_t trail[] = {c->trail_width, c->trail.low, c->trail.high};
     fem_store_item items[] = {
         {"times", FEM_STORE_DOUBLE, (size_t)c->frames, c->times},
         {"rows", FEM_STORE_DOUBLE, c->rows * c->row_width, c->values},
         {"state", FEM_STORE_DOUBLE, c->state_size, c->state},
+        {"trail", FEM_STORE_BYTE, sizeof trail, trail},
     };
-    return fem_store_write(path, "checkpoint", CHECKPOINT_VERSION, key, 3, items);
+    return fem_store_write(path, "checkpoint", CHECKPOINT_VERSION, key, c->trail_width > 0 ? 4 : 3, items);
 }
 
 static bool all_finite(size_t count, const double *x) {
@@ -80,6 +82,16 @@ static fem_status fill(scene_checkpoint *c, const scene *s, const char *path) {
     c->state = fem_store_find(&c->store, "state", FEM_STORE_DOUBLE, c->state_size);
     if (!c->times || !c->values || !c->state)
         return fem_fail(FEM_BAD_INPUT, "%s: its arrays are not those of this scene", path);
+    uint64_t    trail[3];
+    const void *kept = fem_store_find(&c->store, "trail", FEM_STORE_BYTE, sizeof trail);
+    if (s->write_glb && !kept)
+        return fem_fail(FEM_BAD_INPUT, "%s: does not know the frames of the .glb; run from the start, without --resume",
+                        path);
+    if (kept) {
+        memcpy(trail, kept, sizeof trail);
+        c->trail_width = (size_t)trail[0];
+        c->trail = (fem_hash){.low = trail[1], .high = trail[2]};
+    }
     if (!all_finite(frames, c->times) || !all_finite(c->rows * c->row_width, c->values))
         return fem_fail(FEM_BAD_INPUT, "%s: has numbers that are not finite", path);
     return FEM_OK;

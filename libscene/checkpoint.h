@@ -9,10 +9,12 @@ typedef struct scene_checkpoint {
     int           frames; // written so far; the state is that of the last
     int           steps;
     size_t        rows, row_width, state_size;
-    const double *times;  // per frame
-    const double *values; // rows x row_width, of the CSV files
-    const double *state;  // of the motion
-    fem_store     store;  // after reading: holds the arrays
+    const double *times;       // per frame
+    const double *values;      // rows x row_width, of the CSV files
+    const double *state;       // of the motion
+    size_t        trail_width; // numbers that a frame of a .glb has beside the checkpoint (trail.h); 0: none are kept
+    fem_hash      trail;       // of those of all frames
+    fem_store     store;       // after reading: holds the arrays
 } scene_checkpoint;
 
 // Of all that determines a run: the scene with its overrides, except its title and output.frames, and what the files

@@ -2,6 +2,7 @@
 #include "libscene/record.h"
 
 #include "libscene/class.h"
+#include "libscene/trail.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -175,7 +176,7 @@ static fem_status remove_old(const char *path) {
 fem_status scene_record_create(scene_record **record, const scene *s, const char *folder,
                                const scene_checkpoint *checkpoint, char **notes) {
     fem_status    status = FEM_OK;
-    char         *pvd = NULL, *old = NULL;
+    char         *pvd = NULL, *old = NULL, *trail = NULL;
     scene_record *r = fem_calloc(1, sizeof *r);
     if (!r) return fem_fail(FEM_NO_MEMORY, "no memory for the results");
     r->s = s;
@@ -184,7 +185,8 @@ fem_status scene_record_create(scene_record **record, const scene *s, const char
     r->folder = fem_copy_string(folder);
     pvd = r->folder ? pvd_path(r) : NULL;
     old = scene_checkpoint_path(s, folder);
-    if (!pvd || !old) {
+    trail = scene_trail_path(s, folder);
+    if (!pvd || !old || !trail) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for the results");
         goto done;
     }
@@ -192,14 +194,17 @@ fem_status scene_record_create(scene_record **record, const scene *s, const char
     FEM_TRY(make_folder(folder));
     if (checkpoint)
         FEM_TRY(take_checkpoint(r, checkpoint));
-    else
+    else {
         FEM_TRY(remove_old(old));
+        FEM_TRY(remove_old(trail));
+    }
     FEM_TRY(remove_old(pvd));
     *record = r;
     r = NULL;
 done:
     fem_free(pvd);
     fem_free(old);
+    fem_free(trail);
     scene_record_destroy(r);
     return status;
 }

@@ -3,6 +3,7 @@
 #include "libscene/record_glb.h"
 
 #include "libscene/class.h"
+#include "libscene/trail.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -36,13 +37,16 @@ struct scene_record_glb {
     scene_surface *surfaces;
     scene_figure  *figures;
     scene_pose    *poses;
-    double        *q;
     scene_glb     *glb; // limbs: open from the beginning
     // without limbs: where the surface is in the mesh, and what it did
     fem_embedding embedding;
     int           frames;
     size_t        times_room, kept_room;
     double       *times, *kept; // 3 per vertex and frame
+    // with checkpoints: what a frame has, a pose per figure and then q, or 3 per vertex
+    scene_trail *trail;
+    size_t       width;
+    double      *row;
 };
 
 static void surface_destroy(limb_surface *p) {
@@ -52,12 +56,14 @@ static void surface_destroy(limb_surface *p) {
 void scene_record_glb_destroy(scene_record_glb *r) {
     if (!r) return;
     scene_glb_abandon(r->glb);
+    scene_trail_destroy(r->trail);
+    fem_free(r->row);
     for (int i = 0; r->parts && i < r->surface_count; i++) surface_destroy(&r->parts[i]);
     fem_surface_destroy(&r->skin);
     fem_embedding_destroy(&r->embedding);
     fem_free(r->path), fem_free(r->parts), fem_free(r->look), fem_free(r->looks), fem_free(r->surfaces),
         fem_free(r->figures);
-    fem_free(r->poses), fem_free(r->q), fem_free(r->times), fem_free(r->kept);
+    fem_free(r->poses), fem_free(r->times), fem_free(r->kept);
     fem_free(r);
 }
 
@@ -252,7 +258,7 @@ static fem_status make_shared_surfaces(scene_record_glb *r, const scene_motion *
     fem_status      status = FEM_OK;
     const scene    *s = r->s;
     const fem_mesh *all = &s->parts[s->object].mesh;
-    size_t          parts = (size_t)s->forest.part_count, count = (size_t)motion->limb_count, q = 0;
+    size_t          parts = (size_t)s->forest.part_count, count = (size_t)motion->limb_count;
     int *surface = fem_alloc(parts, sizeof *surface), *first = fem_alloc(parts, sizeof *first), materials = 0;
     r->parts = fem_calloc(parts, sizeof *r->parts);
     r->surfaces = fem_calloc(parts, sizeof *r->surfaces);
@@ -295,10 +301,8 @@ static fem_status make_shared_surfaces(scene_record_glb *r, const scene_motion *
         }
         r->figures[r->figure_count++] =
             (scene_figure){.name = limb.name, .surface = surface[limb.shape], .scale = limb.scale};
-        q += (size_t)limb.r;
+        r->width += (size_t)limb.r;
     }
-    r->q = fem_calloc(q, sizeof *r->q);
-    if (!r->q) status = no_memory(r);
 done:
     fem_free(surface), fem_free(first);
     return status;
@@ -307,7 +311,6 @@ done:
 static fem_status make_surfaces(scene_record_glb *r, const scene_motion *motion) {
     fem_status status = FEM_OK;
     int       *element = NULL, *number = NULL, most = motion->limb_count > 0 ? motion->limb_count : 1;
-    size_t     q = 0;
     if (r->shared) return make_shared_surfaces(r, motion);
     if (r->s->surface.vertex_count == 0) FEM_TRY(fem_surface_of_mesh(&r->skin, &r->s->parts[r->s->object].mesh));
     FEM_TRY(find_elements(r, &element));
@@ -322,9 +325,7 @@ static fem_status make_surfaces(scene_record_glb *r, const scene_motion *motion)
         goto done;
     }
     for (int i = 0; i < most; i++) FEM_TRY(add_limb(r, motion, i, element, number));
-    for (int i = 0; i < r->surface_count; i++) q += (size_t)r->surfaces[i].r;
-    r->q = fem_calloc(q, sizeof *r->q);
-    if (!r->q) status = no_memory(r);
+    for (int i = 0; i < r->surface_count; i++) r->width += (size_t)r->surfaces[i].r;
 done:
     fem_free(element), fem_free(number);
     return status;
@@ -337,8 +338,83 @@ static fem_status open_glb(scene_record_glb *r) {
                             r->figures, &r->s->glb);
 }
 
+// ---- frames --------------------------------------------------------------------------------------------------------
+
+static fem_status keep_frame(scene_record_glb *r, double time) {
+    fem_status status = FEM_OK;
+    size_t     frames = (size_t)r->frames;
+    FEM_TRY(fem_grow((void **)&r->times, &r->times_room, frames + 1, sizeof *r->times));
+    FEM_TRY(fem_grow((void **)&r->kept, &r->kept_room, (frames + 1) * r->width, sizeof *r->kept));
+    memcpy(r->kept + frames * r->width, r->row, r->width * sizeof *r->row);
+    r->times[r->frames++] = time;
+done:
+    return status;
+}
+
+// The frame that r->row holds.
+static fem_status put_row(scene_record_glb *r, double time) {
+    if (!r->glb) return keep_frame(r, time);
+    memcpy(r->poses, r->row, (size_t)r->figure_count * sizeof *r->poses);
+    fem_status status =
+        scene_glb_frame(r->glb, time, r->poses, r->row + (size_t)r->figure_count * (sizeof *r->poses / sizeof *r->row));
+    r->frames += status == FEM_OK;
+    return status;
+}
+
+fem_status scene_record_glb_frame(scene_record_glb *r, const scene_motion *motion) {
+    fem_status status = FEM_OK;
+    double    *q = r->row + (size_t)r->figure_count * (sizeof *r->poses / sizeof *r->row);
+    for (int i = 0; r->glb && i < r->figure_count; i++) {
+        size_t        count = (size_t)r->surfaces[r->figures[i].surface].r;
+        scene_pose    pose;
+        const double *from = motion->pose(motion, r->shared ? i : r->parts[i].limb, &pose);
+        memcpy(r->row + (size_t)i * (sizeof pose / sizeof *r->row), &pose, sizeof pose);
+        if (count > 0) memcpy(q, from, count * sizeof *q);
+        q += count;
+    }
+    if (!r->glb) fem_embedding_apply(&r->embedding, motion->u, r->row);
+    FEM_TRY(put_row(r, motion->time));
+    if (r->trail) FEM_TRY(scene_trail_add(r->trail, r->row));
+done:
+    return status;
+}
+
+typedef struct replay {
+    scene_record_glb *r;
+    const double     *times;
+} replay;
+
+static fem_status take_row(void *context, int frame, const double *row) {
+    replay *p = context;
+    memcpy(p->r->row, row, p->r->width * sizeof *row);
+    return put_row(p->r, p->times[frame]);
+}
+
+// The frames of a checkpoint, and where those that come are kept.
+static fem_status begin_frames(scene_record_glb *r, const char *folder, const scene_checkpoint *checkpoint) {
+    fem_status status = FEM_OK;
+    replay     p = {r, checkpoint ? checkpoint->times : NULL};
+    char      *path = scene_trail_path(r->s, folder);
+    if (!path) return no_memory(r);
+    if (checkpoint && checkpoint->trail_width != r->width) {
+        status = fem_fail(FEM_BAD_INPUT, "%s: its frames have %zu numbers, expected %zu", path, checkpoint->trail_width,
+                          r->width);
+        goto done;
+    }
+    if (checkpoint) FEM_TRY(scene_trail_read(path, checkpoint, take_row, &p));
+    if (r->s->checkpoint > 0) FEM_TRY(scene_trail_create(&r->trail, path, r->width, checkpoint));
+done:
+    fem_free(path);
+    return status;
+}
+
+fem_status scene_record_glb_describe(const scene_record_glb *r, scene_checkpoint *checkpoint) {
+    return scene_trail_describe(r->trail, checkpoint);
+}
+
 fem_status scene_record_glb_create(scene_record_glb **record, const scene *s, const char *folder,
-                                   const scene_motion *motion, int frames, char **notes) {
+                                   const scene_motion *motion, int frames, const scene_checkpoint *checkpoint,
+                                   char **notes) {
     fem_status status = FEM_OK;
     size_t     size = strlen(folder) + strlen(s->name) + 8;
     if (motion->limb_count == 0 && frames > FRAMES_MOST)
@@ -366,45 +442,27 @@ fem_status scene_record_glb_create(scene_record_glb **record, const scene *s, co
         goto done;
     }
     FEM_TRY(make_surfaces(r, motion));
-    if (motion->limb_count > 0)
+    if (motion->limb_count > 0) {
+        r->width += (size_t)r->figure_count * (sizeof *r->poses / sizeof *r->row);
         FEM_TRY(open_glb(r));
-    else
+    } else {
+        r->width = 3 * (size_t)r->parts[0].vertex_count;
         FEM_TRY(fem_embed_points(&r->embedding, &s->parts[s->object].mesh, r->parts[0].vertex_count,
                                  r->parts[0].positions));
+    }
     if (motion->limb_count == 0 && s->tree.domains.count > 0)
         FEM_TRY(
             scene_add_note(notes, "the .glb shows the body as one piece, since warped domains do not move in modes"));
+    r->row = fem_alloc(r->width, sizeof *r->row);
+    if (!r->row) {
+        status = no_memory(r);
+        goto done;
+    }
+    FEM_TRY(begin_frames(r, folder, checkpoint));
     *record = r;
     r = NULL;
 done:
     scene_record_glb_destroy(r);
-    return status;
-}
-
-// ---- frames --------------------------------------------------------------------------------------------------------
-
-static fem_status keep_frame(scene_record_glb *r, const scene_motion *motion) {
-    fem_status status = FEM_OK;
-    size_t     width = 3 * (size_t)r->parts[0].vertex_count, frames = (size_t)r->frames;
-    FEM_TRY(fem_grow((void **)&r->times, &r->times_room, frames + 1, sizeof *r->times));
-    FEM_TRY(fem_grow((void **)&r->kept, &r->kept_room, (frames + 1) * width, sizeof *r->kept));
-    fem_embedding_apply(&r->embedding, motion->u, r->kept + frames * width);
-    r->times[r->frames++] = motion->time;
-done:
-    return status;
-}
-
-fem_status scene_record_glb_frame(scene_record_glb *r, const scene_motion *motion) {
-    size_t at = 0;
-    if (!r->glb) return keep_frame(r, motion);
-    for (int i = 0; i < r->figure_count; i++) {
-        size_t        count = (size_t)r->surfaces[r->figures[i].surface].r;
-        const double *q = motion->pose(motion, r->shared ? i : r->parts[i].limb, &r->poses[i]);
-        if (count > 0) memcpy(r->q + at, q, count * sizeof *q);
-        at += count;
-    }
-    fem_status status = scene_glb_frame(r->glb, motion->time, r->poses, r->q);
-    r->frames += status == FEM_OK;
     return status;
 }
 
@@ -434,15 +492,17 @@ done:
     return status;
 }
 
-fem_status scene_record_glb_commit(scene_record_glb *r, char **notes) {
+fem_status scene_record_glb_commit(scene_record_glb *r, int *frames, char **notes) {
     fem_status       status = FEM_OK;
     scene_glb_report report;
     char             text[300];
+    *frames = 0;
     if (r->frames == 0) return FEM_OK;
     if (!r->glb) FEM_TRY(put_kept_frames(r));
     scene_glb *glb = r->glb;
     r->glb = NULL;
     FEM_TRY(scene_glb_commit(glb, &report));
+    *frames = r->frames;
     r->frames = 0;
     if (r->s->glb.skin) {
         snprintf(text, sizeof text,

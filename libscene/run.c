@@ -5,6 +5,7 @@
 #include "libscene/record.h"
 #include "libscene/record_glb.h"
 #include "libscene/stitching.h"
+#include "libscene/trail.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -162,6 +163,7 @@ static fem_status step(simulation *sim, bool shown) {
 static fem_status open_checkpoint(simulation *sim, const char *folder, int frames) {
     fem_status   status = FEM_OK;
     const scene *s = sim->s;
+    char        *trail = NULL;
     if (s->checkpoint <= 0 && !s->resume) return FEM_OK;
     if (s->method == SCENE_STATIC) return fem_fail(FEM_BAD_INPUT, "%s: a static scene has no checkpoints", s->path);
     FEM_TRY(scene_checkpoint_key(s, &sim->key));
@@ -172,10 +174,18 @@ static fem_status open_checkpoint(simulation *sim, const char *folder, int frame
     }
     if (!s->resume) goto done;
     FEM_TRY(scene_checkpoint_read(&sim->from, s, sim->checkpoint_path, sim->key));
-    if (sim->from.frames > frames)
+    if (sim->from.frames > frames) {
         status = fem_fail(FEM_BAD_INPUT, "%s: is at frame %d, but %d frames were asked for; run from the start",
                           sim->checkpoint_path, sim->from.frames, frames);
+        goto done;
+    }
+    if (s->write_glb) {
+        trail = scene_trail_path(s, folder);
+        status =
+            trail ? scene_trail_read(trail, &sim->from, NULL, NULL) : fem_fail(FEM_NO_MEMORY, "no memory for a path");
+    }
 done:
+    fem_free(trail);
     return status;
 }
 
@@ -195,6 +205,10 @@ static fem_status keep_checkpoint(simulation *sim) {
     if (!sim->state) sim->state = fem_alloc(c.state_size, sizeof *sim->state);
     if (!sim->state) return fem_fail(FEM_NO_MEMORY, "no memory for a checkpoint of %zu numbers", c.state_size);
     scene_record_describe(sim->record, &c);
+    if (sim->glb) {
+        fem_status status = scene_record_glb_describe(sim->glb, &c);
+        if (status != FEM_OK) return status;
+    }
     sim->motion->save(sim->motion, sim->state);
     c.state = sim->state;
     return scene_checkpoint_write(&c, sim->checkpoint_path, sim->key);
@@ -251,13 +265,15 @@ static fem_status fill_result(simulation *sim, double begun, double prepared, sc
 // Ends a run: brings the files up to date and fills the result, whatever happened before. The first failure is
 // reported.
 static fem_status finish(simulation *sim, fem_status status, double begun, double prepared, scene_result *result) {
+    int  shown = 0; // frames of the .glb
     char message[1024];
     snprintf(message, sizeof message, "%s", fem_message());
     fem_status synced = sim->record ? scene_record_sync(sim->record, true) : FEM_OK;
-    if (sim->glb && synced == FEM_OK) synced = scene_record_glb_commit(sim->glb, &sim->notes);
+    if (sim->glb && synced == FEM_OK) synced = scene_record_glb_commit(sim->glb, &shown, &sim->notes);
     if (sim->motion && sim->motion->change_count > 0 && synced == FEM_OK)
         synced = scene_changes_write(sim->folder, sim->motion->change_count, sim->motion->changes);
     fem_status filled = sim->record && result ? fill_result(sim, begun, prepared, result) : FEM_OK;
+    if (result && sim->s->write_glb && !sim->s->write_vtu && !sim->s->write_obj) result->frames = shown;
     if (status != FEM_OK) return fem_fail(status, "%s", message);
     return synced != FEM_OK ? synced : filled;
 }
@@ -270,12 +286,6 @@ fem_status scene_run(const scene *s, const char *folder, int frames, const fem_p
     if (result) *result = (scene_result){0};
     if (frames <= 0) frames = s->frames;
     FEM_TRY(fem_progress_report(progress, "preparing", 0));
-    if ((s->resume || s->checkpoint > 0) && s->write_glb) {
-        status = fem_fail(FEM_BAD_INPUT,
-                          "%s: checkpoints do not keep the frames of a .glb, expected output.formats without \"glb\"",
-                          s->path);
-        goto done;
-    }
     FEM_TRY(open_checkpoint(&sim, folder, frames));
     FEM_TRY(make_body(&sim));
     if (s->forest.count > 0)
@@ -288,7 +298,9 @@ fem_status scene_run(const scene *s, const char *folder, int frames, const fem_p
         FEM_TRY(scene_motion_full(&sim.motion, s, sim.body, sim.fixed));
     if (sim.from.frames > 0) FEM_TRY(restore(&sim));
     FEM_TRY(scene_record_create(&sim.record, s, folder, sim.from.frames > 0 ? &sim.from : NULL, &sim.notes));
-    if (s->write_glb) FEM_TRY(scene_record_glb_create(&sim.glb, s, folder, sim.motion, frames, &sim.notes));
+    if (s->write_glb)
+        FEM_TRY(scene_record_glb_create(&sim.glb, s, folder, sim.motion, frames, sim.from.frames > 0 ? &sim.from : NULL,
+                                        &sim.notes));
     prepared = fem_seconds();
     FEM_TRY(s->method == SCENE_STATIC ? run_static(&sim) : run_dynamic(&sim, frames));
 done:

@@ -114,6 +114,7 @@ static void test_resume(void **unused) {
         char         whole[300], parts[300];
         scene_result r = {0};
         s->write_vtu = i < 4; // of the others the numbers in the CSV files tell
+        s->write_glb = true;
         snprintf(whole, sizeof whole, "%s/%d", test_temporary("whole"), i);
         snprintf(parts, sizeof parts, "%s/%d", test_temporary("parts"), i);
         assert_ok(scene_run(s, whole, FRAMES, NULL, &r));
@@ -138,12 +139,12 @@ static void test_resume(void **unused) {
         assert_ok(scene_run(s, parts, FRAMES, NULL, &r));
         assert_true(r.frames == FRAMES && r.steps == steps && r.max_displacement == moved);
         scene_result_destroy(&r);
-        assert_same_results(whole, parts, s->write_vtu ? FRAMES + 2 : 1);
+        assert_same_results(whole, parts, s->write_vtu ? FRAMES + 3 : 2);
         // a run that is complete is resumed too, and nothing changes
         assert_ok(scene_run(s, parts, FRAMES, NULL, &r));
         assert_true(r.frames == FRAMES && r.max_displacement == moved);
         scene_result_destroy(&r);
-        assert_same_results(whole, parts, s->write_vtu ? FRAMES + 2 : 1);
+        assert_same_results(whole, parts, s->write_vtu ? FRAMES + 3 : 2);
         printf("   %-28s moved by %.3g m, stopped with %d and %d frames: same files\n", cases[i].what, moved,
                first_frames, second_frames);
         scene_destroy(s);
@@ -380,15 +381,53 @@ static void test_foreign(void **unused) {
     free(bytes);
 }
 
+// The frames of a .glb beside the checkpoint: none is taken that this run has not written, and the results stay.
+static void test_trail(void **unused) {
+    (void)unused;
+    char   folder[300], path[400];
+    size_t size = 0, length = 0, after = 0;
+    scene *s = load_beam("output.formats=[\"glb\"]");
+    snprintf(folder, sizeof folder, "%s", test_temporary("trail"));
+    snprintf(path, sizeof path, "%s/beam.checkpoint.frames", folder);
+    s->checkpoint = 2;
+    assert_ok(scene_run(s, folder, 0, NULL, NULL));
+    char *bytes = read_file(folder, "beam.checkpoint.frames", &size), *glb = read_file(folder, "beam.glb", &length);
+    assert_true(bytes && glb && size == 6 * 3 * 12 * sizeof(double));
+    s->resume = true;
+    for (size_t bit = 0; bit < 8 * size; bit += 997) {
+        bytes[bit / 8] = (char)(bytes[bit / 8] ^ (1 << bit % 8));
+        write_file(path, bytes, size);
+        assert_fails(scene_run(s, folder, 9, NULL, NULL), FEM_BAD_INPUT, "not those of the checkpoint");
+        bytes[bit / 8] = (char)(bytes[bit / 8] ^ (1 << bit % 8));
+    }
+    for (size_t cut = 0; cut < size; cut += 101) {
+        write_file(path, bytes, cut);
+        assert_fails(scene_run(s, folder, 9, NULL, NULL), FEM_BAD_INPUT, "too short for the 6 frames");
+    }
+    assert_int_equal(unlink(path), 0);
+    assert_fails(scene_run(s, folder, 9, NULL, NULL), FEM_BAD_INPUT, "cannot be read");
+    char *left = read_file(folder, "beam.glb", &after);
+    assert_true(left && after == length && memcmp(left, glb, length) == 0);
+    write_file(path, bytes, size);
+    assert_ok(scene_run(s, folder, 9, NULL, NULL));
+    s->resume = false, s->checkpoint = 0; // a run from the start leaves none of them
+    assert_ok(scene_run(s, folder, 0, NULL, NULL));
+    assert_int_not_equal(access(path, F_OK), 0);
+    free(bytes), free(glb), free(left);
+    scene_destroy(s);
+}
+
 // Every allocation of a resumed run may fail; the checkpoint stays good, and at last the files are right.
 static void test_memory(void **unused) {
     (void)unused;
-    char   folder[300], path[400], whole[300];
-    size_t size = 0;
-    long   failures = 0;
+    char folder[300], whole[300];
+    long failures = 0;
     fem_set_threads(1);
-    free(make_run(folder, path, &size));
-    scene *s = load_beam(NULL);
+    scene *s = load_beam("output.formats=[\"vtu\",\"glb\"]");
+    snprintf(folder, sizeof folder, "%s", test_temporary("memory"));
+    s->checkpoint = 2;
+    assert_ok(scene_run(s, folder, 0, NULL, NULL));
+    s->checkpoint = 0;
     snprintf(whole, sizeof whole, "%s", test_temporary("whole_beam"));
     assert_ok(scene_run(s, whole, FRAMES, NULL, NULL));
     s->resume = true;
@@ -402,7 +441,7 @@ static void test_memory(void **unused) {
         if (status == FEM_OK) break;
         if (status != FEM_NO_MEMORY) fail_msg("allocation %ld: %s", failures, fem_message());
     }
-    assert_same_results(whole, folder, FRAMES + 2);
+    assert_same_results(whole, folder, FRAMES + 3);
     assert_true(failures > 50);
     printf("   %ld failing allocations survived\n", failures);
     fem_set_threads(0);
@@ -437,9 +476,9 @@ static void test_program(void **unused) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_resume),  cmocka_unit_test(test_states),  cmocka_unit_test(test_bad_states),
-        cmocka_unit_test(test_damage),  cmocka_unit_test(test_foreign), cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_program),
+        cmocka_unit_test(test_resume), cmocka_unit_test(test_states),  cmocka_unit_test(test_bad_states),
+        cmocka_unit_test(test_damage), cmocka_unit_test(test_foreign), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_trail),  cmocka_unit_test(test_program),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
