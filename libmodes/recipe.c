@@ -284,8 +284,8 @@ static fem_status check_size(const modes_recipe *recipe, int n, int *solves) {
                     candidates, recipe->derivatives, n, pool * 1e-9, condense * 1e-9, available * 1e-9);
 }
 
-// Derivatives without what the linear modes have of them, as large as when all modes have the same energy, q_i = 1 /
-// omega_i; a mixed one stands for D_ij and D_ji. So modes of equal frequency, which may come in any combination, lead
+// Derivatives without what the linear modes have of them, as large as under loads that move each mode by q_i = 1 /
+// omega_i^2; a mixed one stands for D_ij and D_ji. So modes of equal frequency, which may come in any combination, lead
 // to the same space: with each derivative scaled to the same size, rounding decided which were kept.
 static fem_status weigh_and_project(const modes_problem *problem, const modes_basis *linear, modes_pool *pool) {
     fem_status status = FEM_OK;
@@ -298,7 +298,7 @@ static fem_status weigh_and_project(const modes_problem *problem, const modes_ba
     for (int j = 0; j < pool->count; j++) {
         double *x = pool->X + (size_t)j * (size_t)n, weight = 1;
         for (int k = 0; k <= pool->origin[j].order; k++)
-            weight *= sqrt(linear->omega2[0] / linear->omega2[pool->origin[j].mode[k]]);
+            weight *= linear->omega2[0] / linear->omega2[pool->origin[j].mode[k]];
         if (pool->origin[j].order == 1 && pool->origin[j].mode[0] != pool->origin[j].mode[1]) weight *= sqrt(2.0);
         dense_scale(n, weight, x);
         for (int pass = 0; pass < 2; pass++) {

@@ -286,7 +286,7 @@ static void test_sag(void **unused) {
     double few = sag_error(&s, strong, &o); // bent by more than half its height
     o.total = 40 * s.domains.count;
     double many = sag_error(&s, strong, &o);
-    assert_true(few < 0.03 && many < 0.012);
+    assert_true(few < 0.07 && many < 0.02);
     // modes of equal frequency come in any combination, which must not matter: rounding would decide otherwise
     double *x = s.mesh.vertices;
     for (int i = 0; i < 3 * s.mesh.vertex_count; i++) x[i] += 1e-13 * sin(1e4 * i);
