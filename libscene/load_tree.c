@@ -127,8 +127,10 @@ static void copy_options(const raw_decompose *raw, const scene_part *part, scene
     a->spring_damping = raw->springs.damping;
     if (raw->modes >= 0)
         a->class.modes = raw->modes;
+    else if (raw->total > 0)
+        a->total = raw->total;
     else
-        a->total = raw->total > 0 ? raw->total : 20 * s->tree.domains.count;
+        a->total = 20 * s->tree.domains.count, a->class.spare = 6;
 }
 
 fem_status scene_read_decompose(scene_reader *reader, const cJSON *object, const raw_decompose *raw, scene *s) {

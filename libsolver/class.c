@@ -35,6 +35,7 @@ static fem_hash class_key(const solver_class *c, const fem_mesh *around, int fix
                           const solver_place *places, const solver_class_options *o) {
     const modes_recipe *recipe = &o->recipe;
     const int           numbers[] = {o->modes,
+                                     o->spare,
                                      (int)o->forces,
                                      (int)o->mass,
                                      o->quadrature,
@@ -179,8 +180,8 @@ static fem_status build_basis(solver_class *c, const modes_problem *problem, con
 }
 
 static fem_status make_basis(solver_class *c, const modes_problem *problem, const fem_body *body,
-                             modes_inverse *inverse, const double *fields, int place_count, const solver_place *places,
-                             const solver_class_options *o, const fem_progress *progress) {
+                             modes_inverse *inverse, const double *fields, int fixed_count, int place_count,
+                             const solver_place *places, const solver_class_options *o, const fem_progress *progress) {
     fem_status       status = FEM_OK;
     modes_recipe     recipe = o->recipe;
     modes_interface *wrenches = fem_alloc((size_t)place_count, sizeof *wrenches);
@@ -195,6 +196,7 @@ static fem_status make_basis(solver_class *c, const modes_problem *problem, cons
     for (int k = 0; k < MODES_MOST_ORDER; k++)
         if (recipe.modes[k] > recipe.linear) recipe.modes[k] = recipe.linear;
     int linear = recipe.derivatives > 0 ? recipe.linear : o->modes;
+    int room = solver_class_most_modes(c->mesh.vertex_count, fixed_count) - o->modes;
     recipe.krylov.interface_count = count;
     recipe.krylov.interfaces = wrenches;
     recipe.krylov.interface_seeds = count > 0 && linear > 1 ? linear - (linear < 12 ? linear / 2 : 6) : 0;
@@ -202,7 +204,8 @@ static fem_status make_basis(solver_class *c, const modes_problem *problem, cons
     if (fields) {
         recipe.given = fields;
         recipe.given_count = o->seeds->count;
-        recipe.given_most = (3 * linear + 3) / 4;
+        recipe.given_most = linear - linear / 8;
+        recipe.given_spare = o->spare < room ? o->spare : room;
         recipe.given_share = SEED_SHARE;
     }
     FEM_TRY(build_basis(c, problem, body, &recipe, inverse, progress));
@@ -279,7 +282,7 @@ static fem_status make_stored(solver_class *c, const fem_mesh *mesh, const fem_b
         status = FEM_OK;
     }
     int own = 0; // columns of the polynomial
-    FEM_TRY(make_basis(c, &problem, body, inverse, fields, place_count, places, o, progress));
+    FEM_TRY(make_basis(c, &problem, body, inverse, fields, fixed_count, place_count, places, o, progress));
     own = c->basis.r;
     if (o->carrier && inverse)
         FEM_TRY(class_add_carried(c, &problem, inverse, fixed_count, fixed, o->carrier, fields ? o->seeds->count : 0,

@@ -56,6 +56,7 @@ typedef struct solver_seeds {
 
 typedef struct solver_class_options {
     int                modes;  // 0: rigid
+    int                spare;  // so many more where the seeds need them, at most
     solver_forces_kind forces; //
     fem_mass_kind      mass;
     int                quadrature; // of hexahedra

@@ -27,7 +27,7 @@ typedef struct solver_tree_class {
     // with it (frame.h). Every interface at which the class hangs carries as many. 0: the interface is rigid.
     int carried;
 } solver_tree_class;
-enum { SOLVER_MOST_CARRIED = 32 };
+enum { SOLVER_MOST_CARRIED = 64 };
 
 typedef enum solver_root { SOLVER_ROOT_FIXED, SOLVER_ROOT_DRIVEN, SOLVER_ROOT_FREE } solver_root;
 
