@@ -53,6 +53,7 @@ void fem_memory_fail_after(long allowed);
 long   fem_memory_blocks(void);
 size_t fem_memory_bytes(void);
 size_t fem_memory_peak(void);
+void   fem_memory_reset_peak(void); // to what is in use now
 
 // Makes room for `needed` items in a growing array: *capacity grows by halves. *items is unchanged on failure.
 // Use through: status = fem_grow((void **)&items, &capacity, needed, sizeof *items)

@@ -27,6 +27,7 @@ void fem_memory_fail_after(long count) { atomic_store(&allowed, count); }
 long   fem_memory_blocks(void) { return atomic_load(&blocks); }
 size_t fem_memory_bytes(void) { return atomic_load(&bytes); }
 size_t fem_memory_peak(void) { return atomic_load(&peak); }
+void   fem_memory_reset_peak(void) { atomic_store(&peak, atomic_load(&bytes)); }
 
 void *fem_alloc(size_t count, size_t size) {
     size_t wanted;

@@ -48,16 +48,17 @@ fem_status scene_motion_reduced(scene_motion **motion, const scene *s, const fem
 // A body cut into domains.
 fem_status scene_motion_tree(scene_motion **motion, const scene *s, const fem_body *body, const fem_progress *progress,
                              char **notes);
-// The classes of a scene's domains, from its cache where they are there.
+// The classes of a scene's domains, from its cache where they are there. `result` (may be NULL) gets what there is to
+// know about them.
 fem_status scene_assemble(solver_assembly **assembly, const scene *s, const fem_progress *progress, char **notes,
-                          bool *kept);
+                          scene_result *result);
 
-// Instances of parts. Without `precompute` no class is made.
+// Instances of parts, likewise.
 fem_status scene_motion_forest(scene_motion **motion, const scene *s, const fem_progress *progress, char **notes);
-fem_status scene_make_forest(solver_forest **forest, const scene *s, bool precompute, const fem_progress *progress,
-                             char **notes, bool *kept);
+fem_status scene_make_forest(solver_forest **forest, const scene *s, const fem_progress *progress, char **notes,
+                             scene_result *result);
 fem_status scene_precompute_forest(const scene *s, solver_forest *forest, const fem_progress *progress, char **notes,
-                                   bool *kept);
+                                   scene_result *result);
 void       scene_report_forest(const solver_forest *forest, scene_result *result);
 
 // Contact of the domains of a tree with the obstacles of the scene (motion_contact.c): of the tree itself, implicit, or

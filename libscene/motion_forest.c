@@ -9,13 +9,14 @@
 
 // ---- classes -------------------------------------------------------------------------------------------------------
 
-fem_status scene_make_forest(solver_forest **made, const scene *s, bool precompute, const fem_progress *progress,
-                             char **notes, bool *kept) {
+fem_status scene_make_forest(solver_forest **made, const scene *s, const fem_progress *progress, char **notes,
+                             scene_result *result) {
     fem_status          status = FEM_OK;
     const scene_forest *f = &s->forest;
     solver_forest      *forest = NULL;
     FEM_TRY(solver_forest_create(&forest, f->part_count, f->parts, f->count, f->instances, NULL));
-    if (precompute) FEM_TRY(scene_precompute_forest(s, forest, progress, notes, kept));
+    FEM_TRY(scene_precompute_forest(s, forest, progress, notes, result));
+    if (result) scene_report_forest(forest, result);
     *made = forest;
     forest = NULL;
 done:
@@ -397,7 +398,7 @@ fem_status scene_motion_forest(scene_motion **motion, const scene *s, const fem_
                              .limb = limb,
                              .pose = pose,
                              .limb_count = s->forest.count};
-    FEM_TRY(scene_make_forest(&m->forest, s, true, progress, notes, NULL));
+    FEM_TRY(scene_make_forest(&m->forest, s, progress, notes, NULL));
     m->u = fem_calloc(3 * vertices, sizeof *m->u);
     m->v = fem_calloc(3 * vertices, sizeof *m->v);
     m->space = fem_alloc(3 * vertices, sizeof *m->space);

@@ -96,26 +96,49 @@ static fem_status note_rules(const solver_assembly *a, const scene *s, char **no
     return scene_add_note(notes, text);
 }
 
+// Where the classes of a scene are kept, and the memory that they may be made in.
+typedef struct class_making {
+    cache_context      context;
+    solver_class_store store;
+    solver_room       *room;
+} class_making;
+
+static fem_status begin_making(class_making *m, const scene *s, char **notes) {
+    m->context = (cache_context){.s = s, .notes = notes, .kept = true, .lock = PTHREAD_MUTEX_INITIALIZER};
+    m->store = (solver_class_store){.load = load_class, .save = save_class, .context = &m->context};
+    m->room = NULL;
+    return s->memory > 0 ? solver_room_create(&m->room, s->memory) : FEM_OK;
+}
+
+static void end_making(class_making *m, scene_result *result) {
+    if (result) result->kept = m->context.kept;
+    if (result && m->room) result->room = solver_room_get_report(m->room);
+    solver_room_destroy(m->room);
+}
+
 fem_status scene_assemble(solver_assembly **assembly, const scene *s, const fem_progress *progress, char **notes,
-                          bool *kept) {
-    const scene_part  *part = &s->parts[s->object];
-    cache_context      context = {.s = s, .notes = notes, .kept = true, .lock = PTHREAD_MUTEX_INITIALIZER};
-    solver_class_store store = {.load = load_class, .save = save_class, .context = &context};
-    fem_status         status =
-        solver_assembly_create(assembly, &part->mesh, &s->tree.domains, part->fixed.count, part->fixed.items,
-                               &s->tree.assembly, s->cache ? &store : NULL, progress);
-    if (kept) *kept = context.kept;
+                          scene_result *result) {
+    const scene_part       *part = &s->parts[s->object];
+    solver_assembly_options options = s->tree.assembly;
+    class_making            m;
+    fem_status              status = begin_making(&m, s, notes);
+    options.class.room = m.room;
+    if (status == FEM_OK)
+        status = solver_assembly_create(assembly, &part->mesh, &s->tree.domains, part->fixed.count, part->fixed.items,
+                                        &options, s->cache ? &m.store : NULL, progress);
+    end_making(&m, result);
     if (status == FEM_OK) status = note_rules(*assembly, s, notes);
+    if (status == FEM_OK && result) scene_report_assembly(*assembly, result);
     if (status != FEM_OK && status != FEM_STOPPED) fem_fail_prefix(status, "%s: part \"%s\": ", s->path, part->name);
     return status;
 }
 
 fem_status scene_precompute_forest(const scene *s, solver_forest *forest, const fem_progress *progress, char **notes,
-                                   bool *kept) {
-    cache_context      context = {.s = s, .notes = notes, .kept = true, .lock = PTHREAD_MUTEX_INITIALIZER};
-    solver_class_store store = {.load = load_class, .save = save_class, .context = &context};
-    fem_status         status = solver_forest_precompute(forest, s->cache ? &store : NULL, progress);
-    if (kept) *kept = context.kept;
+                                   scene_result *result) {
+    class_making m;
+    fem_status   status = begin_making(&m, s, notes);
+    if (status == FEM_OK) status = solver_forest_precompute(forest, s->cache ? &m.store : NULL, m.room, progress);
+    end_making(&m, result);
     return status;
 }
 

@@ -174,6 +174,7 @@ typedef struct scene {
     fem_hash               hash;        // of the text with its overrides, except title and output.frames
     int                    checkpoint;  // a run writes one every so many frames; 0: none. Set by the caller
     bool                   resume;      // a run goes on from its checkpoint. Set by the caller
+    double                 memory;      // bytes that classes may be made in, by scene_set_memory; 0: no limit
     int                    part_count;
     scene_part            *parts;
     int                    object; // the part that is simulated; of a forest all its instances
@@ -218,6 +219,10 @@ void       scene_destroy(scene *s);
 
 // Where reduced parts look for their classes and keep them; NULL: nowhere.
 fem_status scene_set_cache(scene *s, const char *folder);
+
+// How much memory the process may take while classes are made, by estimate (libsolver/making.h); 0: no limit. A class
+// that does not fit by itself is FEM_BAD_INPUT of the run or the precomputation that wants it, by name.
+void scene_set_memory(scene *s, double bytes);
 
 // What a run will need, found out without running it.
 typedef struct scene_summary {
@@ -284,6 +289,7 @@ typedef struct scene_result {
     bool                     cached;                        // the class was read from the cache
     bool                     kept;                          // of a precomputation: all is in the cache now
     double                   seconds_modes, seconds_forces; // to make the class
+    solver_room_report       room;                          // with a limit of memory
     cubature_training_report training; // of cubature; elements = 0 without. Of a tree: sums, and the largest errors
     int                      rule_count;
     scene_rule              *rules; // of the domains that have cubature

@@ -2,7 +2,6 @@
 #include "libsolver/forest.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -414,19 +413,19 @@ done:
     return status;
 }
 
-static fem_status make_class(solver_forest *f, int part, const solver_class_store *store,
-                             const fem_progress *progress) {
+static fem_status make_class(solver_forest *f, int part, const solver_class_store *store, solver_room *room) {
     fem_status           status = FEM_OK;
     const solver_part   *p = &f->parts[part];
     fem_mesh             mesh = {0};
     place_list           list = {0};
     solver_class_options o = p->options;
     o.batch = f->uses[part] > 1;
+    o.room = room;
     FEM_TRY(find_places(f, part, &list));
     FEM_TRY(fem_mesh_copy(&mesh, p->mesh));
     for (size_t v = 0; v < (size_t)mesh.vertex_count; v++) vec3_axpy(mesh.vertices + 3 * v, -1, f->origin[part]);
     FEM_TRY(solver_class_create(&f->classes[part], p->name, &mesh, NULL, p->fixed_count, p->fixed, list.count,
-                                list.places, &o, store, progress));
+                                list.places, &o, store, NULL));
 done:
     fem_mesh_destroy(&mesh);
     place_list_destroy(&list);
@@ -463,69 +462,35 @@ done:
 typedef struct class_tasks {
     solver_forest            *f;
     const solver_class_store *store;
-    const fem_progress       *progress;
-    int                      *order; // parts, largest first
-    int                       total;
-    atomic_int                done;
-    atomic_bool               failed;
-    fem_status               *status;
-    char (*message)[512];
+    solver_room              *room;
+    const int                *parts; // per job
 } class_tasks;
 
-static void class_task(void *context, int index, int worker) {
-    class_tasks *t = context;
-    int          part = t->order[index];
-    fem_status   status = FEM_OK;
-    if (atomic_load(&t->failed)) return;
-    if (worker == 0) status = fem_progress_report(t->progress, "classes", (double)atomic_load(&t->done) / t->total);
-    if (status == FEM_OK) status = make_class(t->f, part, t->store, NULL);
-    t->status[part] = status;
-    if (status != FEM_OK) {
-        snprintf(t->message[part], sizeof t->message[part], "%s", fem_message());
-        atomic_store(&t->failed, true);
-    }
-    atomic_fetch_add(&t->done, 1);
+static fem_status class_job(void *context, int job) {
+    const class_tasks *t = context;
+    return make_class(t->f, t->parts[job], t->store, t->room);
 }
 
-// Large parts one after the other, each on all threads, then the others side by side. ARPACK keeps state between its
-// calls, so parts with vibration modes come one after the other too.
-static fem_status make_classes(solver_forest *f, const solver_class_store *store, const fem_progress *progress) {
+static fem_status make_classes(solver_forest *f, const solver_class_store *store, solver_room *room,
+                               const fem_progress *progress) {
     fem_status  status = FEM_OK;
-    class_tasks t = {.f = f, .store = store, .progress = progress};
-    double      elements = 0;
-    int         alone = 0;
-    t.order = fem_alloc((size_t)f->part_count, sizeof *t.order);
-    t.status = fem_calloc((size_t)f->part_count, sizeof *t.status);
-    t.message = fem_calloc((size_t)f->part_count, sizeof *t.message);
-    if (!t.order || !t.status || !t.message) {
+    int         count = 0, *parts = fem_alloc((size_t)f->part_count, sizeof *parts);
+    solver_job *jobs = fem_calloc((size_t)f->part_count, sizeof *jobs);
+    if (!parts || !jobs) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for %d parts", f->part_count);
         goto done;
     }
     for (int k = 0; k < f->part_count; k++) {
         if (f->uses[k] == 0) continue;
-        int at = t.total++;
-        for (; at > 0 && f->parts[t.order[at - 1]].mesh->element_count < f->parts[k].mesh->element_count; at--)
-            t.order[at] = t.order[at - 1];
-        t.order[at] = k;
-        elements += f->parts[k].mesh->element_count;
+        parts[count] = k;
+        jobs[count++] = (solver_job){.elements = f->parts[k].mesh->element_count,
+                                     .serial = f->parts[k].options.recipe.method == MODES_LANCZOS};
     }
-    while (alone < t.total && (f->parts[t.order[alone]].mesh->element_count > elements / fem_threads() ||
-                               f->parts[t.order[alone]].options.recipe.method == MODES_LANCZOS))
-        alone++;
-    for (int k = alone; k < t.total; k++)
-        if (f->parts[t.order[k]].options.recipe.method == MODES_LANCZOS) alone = k + 1;
-    for (int k = 0; k < alone; k++) class_task(&t, k, 0);
-    t.order += alone;
-    fem_parallel_for(t.total - alone, class_task, &t);
-    t.order -= alone;
-    for (int k = 0; k < f->part_count; k++)
-        if (t.status[k] != FEM_OK) {
-            status = fem_fail(t.status[k], "%s", t.message[k]);
-            goto done;
-        }
-    FEM_TRY(fem_progress_report(progress, "classes", 1));
+    class_tasks   tasks = {f, store, room, parts};
+    solver_making making = {.count = count, .jobs = jobs, .stage = "classes", .make = class_job, .context = &tasks};
+    FEM_TRY(solver_make(&making, progress));
 done:
-    fem_free(t.order), fem_free(t.status), fem_free(t.message);
+    fem_free(parts), fem_free(jobs);
     return status;
 }
 
@@ -560,11 +525,12 @@ static void fill_instances(solver_forest *f) {
     }
 }
 
-fem_status solver_forest_precompute(solver_forest *f, const solver_class_store *store, const fem_progress *progress) {
+fem_status solver_forest_precompute(solver_forest *f, const solver_class_store *store, solver_room *room,
+                                    const fem_progress *progress) {
     fem_status status = FEM_OK;
     double     begun = fem_seconds();
     if (f->made > 0) return FEM_OK;
-    FEM_TRY(make_classes(f, store, progress));
+    FEM_TRY(make_classes(f, store, room, progress));
     for (int k = 0; k < f->attachment_count; k++) f->interface_count[f->attachments[k].part]++;
     for (int k = 0; k < f->part_count; k++) {
         f->interfaces[k] = fem_calloc((size_t)f->interface_count[k], sizeof *f->interfaces[k]);

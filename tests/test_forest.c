@@ -149,7 +149,7 @@ static void test_by_hand(void **state) {
     solver_frame_motion frame, other;
     const double        gravity[3] = {3, 1, -9.81};
     assert_ok(solver_forest_create(&f, g->part_count, g->parts, g->count, g->instances, NULL));
-    assert_ok(solver_forest_precompute(f, NULL, NULL));
+    assert_ok(solver_forest_precompute(f, NULL, NULL, NULL));
     assert_ok(solver_forest_tree(&tree, f, &s->tree.options));
     // the arm's root points lie in the post's end, so rows at the nearest vertices' barycentric places are U's own
     const solver_class *post = f->classes[0], *arm = f->classes[1];
