@@ -49,6 +49,13 @@ typedef struct fem_surface {
     double *vertices; // 3 per vertex
     int     triangle_count;
     int    *triangles; // 3 per triangle
+    // of .obj files, where they have them; else 0 and NULL
+    int     uv_count;
+    double *uv;             // 2 each: texture coordinates, from the lower left corner
+    int    *corners;        // 3 per triangle: which of them; -1: none
+    int     material_count; //
+    char  **materials;      // names
+    int    *material;       // per triangle; -1: none
 } fem_surface;
 
 // ---- life ------------------------------------------------------------------------------------------------------

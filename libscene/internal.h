@@ -210,6 +210,7 @@ typedef struct raw_seam {
 
 typedef struct raw_part {
     const cJSON *mesh, *material, *fixed, *seams;
+    const char  *surface;
     int          quadrature;
     double       scale;
     raw_modes    modes;
@@ -347,10 +348,9 @@ typedef struct raw_solver {
 } raw_solver;
 
 typedef struct raw_output {
-    int         frames;
-    double      rate;
-    unsigned    formats; // bits
-    const char *surface;
+    int      frames;
+    double   rate;
+    unsigned formats; // bits
     struct {
         int  up, units;
         bool skin;

@@ -8,11 +8,11 @@
 typedef struct scene_limb {
     const char     *name;
     const fem_mesh *mesh;
-    double          origin[3]; // where X = 0 is in the coordinates of the whole mesh at rest
-    int             r;
-    const double   *U;     // 3 per vertex x r
-    int             shape; // of a forest: limbs of one shape are copies, but for
-    double          scale; // x = p + Q scale (X + U q); 0 means 1
+    double        origin[3]; // where X = 0 is in the coordinates of the whole mesh at rest; of a forest, of the part's
+    int           r;
+    const double *U;     // 3 per vertex x r
+    int           shape; // of a forest: limbs of one shape are copies, but for
+    double        scale; // x = p + Q scale (X + U q); 0 means 1
 } scene_limb;
 
 // What every way offers; each begins with this struct.

@@ -94,13 +94,16 @@ static void show(scene_motion *motion) {
 
 static scene_limb limb(const scene_motion *motion, int i) {
     const forest_motion *m = (const forest_motion *)motion;
-    const solver_class  *c = m->forest->classes[m->s->forest.instances[i].part];
-    return (scene_limb){.name = m->s->forest.instances[i].name,
-                        .mesh = &c->mesh,
-                        .r = c->basis.r,
-                        .U = c->basis.U,
-                        .shape = m->s->forest.instances[i].part,
-                        .scale = m->forest->world[i].scale};
+    int                  part = m->s->forest.instances[i].part;
+    const solver_class  *c = m->forest->classes[part];
+    scene_limb           of = {.name = m->s->forest.instances[i].name,
+                               .mesh = &c->mesh,
+                               .r = c->basis.r,
+                               .U = c->basis.U,
+                               .shape = part,
+                               .scale = m->forest->world[i].scale};
+    memcpy(of.origin, m->forest->origin[part], sizeof of.origin);
+    return of;
 }
 
 static const double *pose(const scene_motion *motion, int i, scene_pose *to) {

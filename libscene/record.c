@@ -97,7 +97,7 @@ void scene_record_destroy(scene_record *record) {
 static fem_status embed_surface(scene_record *r, char **notes) {
     fem_status         status = FEM_OK;
     const fem_mesh    *mesh = &r->s->parts[r->s->object].mesh;
-    const fem_surface *surface = &r->s->surface;
+    const fem_surface *surface = &r->s->parts[r->s->object].surface;
     if (surface->vertex_count == 0) {
         FEM_TRY(fem_surface_of_mesh(&r->skin, mesh));
         surface = &r->skin;
@@ -111,7 +111,7 @@ static fem_status embed_surface(scene_record *r, char **notes) {
     if (surface != &r->skin && r->embedding.outside > 0) {
         char text[200];
         snprintf(text, sizeof text,
-                 "%d of the %d vertices of output.surface lie outside the mesh and follow it from there",
+                 "%d of the %d vertices of the surface lie outside the mesh and follow it from there",
                  r->embedding.outside, surface->vertex_count);
         FEM_TRY(scene_add_note(notes, text));
     }
@@ -121,7 +121,7 @@ done:
 
 static fem_status write_surface(const scene_record *r, const double *u) {
     fem_status  status = FEM_OK;
-    fem_surface shown = r->skin.vertex_count > 0 ? r->skin : r->s->surface;
+    fem_surface shown = r->skin.vertex_count > 0 ? r->skin : r->s->parts[r->s->object].surface;
     char       *path = NULL;
     fem_embedding_apply(&r->embedding, u, r->moved);
     for (size_t i = 0; i < 3 * (size_t)shown.vertex_count; i++) r->moved[i] += shown.vertices[i];

@@ -73,8 +73,9 @@ typedef struct scene_part {
     char                     *name;
     fem_mesh                  mesh; // in metres, with the scene's materials
     int                       quadrature;
-    double                    scale; // metres per unit of the mesh file
-    scene_vertices            fixed; // may be empty
+    double                    scale;   // metres per unit of the mesh file
+    fem_surface               surface; // embedded in the mesh, as .obj and .glb show it; empty: the skin of the mesh
+    scene_vertices            fixed;   // may be empty
     scene_modes               modes;
     scene_forces_kind         forces;
     cubature_training_options training; // SCENE_CUBATURE
@@ -201,7 +202,6 @@ typedef struct scene {
     double                 rate;            // frames per second of simulated time
     bool                   write_vtu, write_obj, write_glb;
     scene_glb_options      glb;
-    fem_surface            surface;      // embedded in the body, as .obj and .glb show it; empty: the skin of the mesh
     solver_seams           seams;        // of a tree, as it is shown
     bool                   sample_steps; // CSV rows for every step, not only for every frame
     int                    probe_count;

@@ -566,7 +566,6 @@ static const char *const beyond_schema[] = {
     "selection_zero_normal",
     "static_not_held",
     "surface_missing",
-    "surface_without_format",
     "tiny_step",
     "tree_full",
     "tree_hinge",
