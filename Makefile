@@ -146,7 +146,7 @@ asan:
 # Each reader with bytes that libFuzzer invents, for FUZZ_SECONDS of processor time; needs clang. The kernels, which read
 # no file, are left plain: clang takes minutes for each of them with everything switched on.
 FUZZ_SECONDS ?= 60
-FUZZ_TARGETS ?= veg vegb node vtu vtk msh mesh meshb inp obj stl ply fill bou npy mtx veg.gz json store basis checkpoint glb
+FUZZ_TARGETS ?= veg vegb node vtu vtk msh mesh meshb inp obj stl ply fill bou npy mtx veg.gz json store basis checkpoint glb skeleton
 FUZZ_PROGRAMS := $(FUZZ_TARGETS:%=$(BUILD)/%)
 $(FUZZ_PROGRAMS:$(BUILD)/%=$(BUILD)/fuzz-%.o): $(BUILD)/fuzz-%.o: tests/fuzz/fuzz.c $(FLAGS_FILE)
 	$(SAY) CC '$< (.$*)'

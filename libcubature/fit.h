@@ -25,6 +25,10 @@ fem_status fit_optimized(const trainer *t, const cubature_training_options *o, c
                          const fitted *start, fitted *result);
 fem_status fit_empirical(const trainer *t, const cubature_training_options *o, const fem_progress *progress,
                          fitted *result);
+// All of it (train.c): as cubature_fit.
+fem_status fit_rule(cubature_rule *rule, const reduced_body *reduced, const cubature_poses *poses,
+                    const cubature_training_options *options, const fem_progress *progress,
+                    cubature_training_report *report);
 // How far an error is on its way from 1 to the target, by their logarithms.
 double fit_fraction(double error, double target);
 

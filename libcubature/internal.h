@@ -45,6 +45,7 @@ typedef struct gram_block {
 // ---- kernels, chosen at run time -----------------------------------------------------------------------------------
 
 struct point_task;
+struct eight_points;
 
 typedef struct cubature_kernels {
     // H at eight points from `first` on
@@ -57,7 +58,9 @@ typedef struct cubature_kernels {
     void (*batch)(const cubature_batch *batch, int blocks, const double *q, const double *factor, double *energy,
                   double *f, double *K, double *work);
     // rules (points.h, rule.h)
+    void (*point_gradients)(const struct eight_points *at, size_t row_stride, int r, double *B, size_t stride);
     void (*point_forces)(const struct point_task *task, int group);
+    void (*point_sums)(const struct point_task *task, int first_group, int groups);
     void (*rule_force)(const cubature_rule *rule, const double *q, double *energy, double *f, double *T, double *work);
     void (*rule_product)(const cubature_rule *rule, const double *q, const double *p, double *Kp, double *work);
     void (*rule_block)(const cubature_rule *rule, const double *q, double *energy, double *f, double *K, double *work);
@@ -74,7 +77,10 @@ cubature_kernels cubature_choose_kernels(void);
                                    double *work);                                                                      \
     void cubature_batch_##level(const cubature_batch *batch, int blocks, const double *q, const double *factor,        \
                                 double *energy, double *f, double *K, double *work);                                   \
+    void cubature_point_gradients_##level(const struct eight_points *at, size_t row_stride, int r, double *B,          \
+                                          size_t stride);                                                              \
     void cubature_point_forces_##level(const struct point_task *task, int group);                                      \
+    void cubature_point_sums_##level(const struct point_task *task, int first_group, int groups);                      \
     void cubature_rule_force_##level(const cubature_rule *rule, const double *q, double *energy, double *f, double *T, \
                                      double *work);                                                                    \
     void cubature_rule_product_##level(const cubature_rule *rule, const double *q, const double *p, double *Kp,        \
@@ -141,7 +147,4 @@ struct cubature_batch {
 size_t rule_batch_work(const cubature_batch *batch);
 void rule_batch_evaluate(const cubature_batch *batch, int blocks, const double *q, const double *factor, double *energy,
                          double *f, double *K, double *work);
-// U (n x r, column-major) by rows, allocated.
-fem_status cubature_transpose_basis(double **Ut, const fem_body *body, int r, const double *U);
-
 #endif

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+typedef void (*gradients_kernel)(const eight_points *at, size_t row_stride, int r, double *B, size_t stride);
+
 static int material_of(const fem_mesh *mesh, int element) { return mesh->regions[mesh->region[element]].material; }
 
 static int points_per_element(const fem_body *body) {
@@ -43,50 +45,41 @@ fem_status point_set_create(point_set *set, int r, int capacity, bool by_columns
     return fem_fail(FEM_NO_MEMORY, "no memory for the gradients of %d modes at %zu points", r, 8 * groups);
 }
 
-// du_i/dX_j = sum over vertices a of u_a,i dN_a/dX_j, of all modes
-static void fill_point(point_set *set, size_t group, size_t lane, const fem_mesh *mesh, const double *Ut, int element,
-                       const double g[24]) {
-    size_t     r = (size_t)set->r;
-    int        width = fem_element_vertices(mesh->type);
-    const int *vertices = mesh->elements + (size_t)element * (size_t)width;
-    double    *out = set->B + group * set->group_size + lane;
-    for (size_t i = 0; i < 3; i++)
-        for (size_t l = 0; l < r; l++) {
-            double sum[3] = {0};
-            for (int a = 0; a < width; a++) {
-                double u = Ut[(3 * (size_t)vertices[a] + i) * r + l];
-                for (int j = 0; j < 3; j++) sum[j] += u * g[3 * a + j];
-            }
-            for (size_t j = 0; j < 3; j++) out[l * set->stride + 8 * (3 * i + j)] = sum[j];
-        }
-}
-
-// Lanes that are not used repeat nothing: their B is zero, so their F is the identity and their stress finite.
-static void clear_lanes(point_set *set, int group, int from) {
-    for (size_t lane = (size_t)from; lane < 8; lane++) {
-        set->volume[8 * (size_t)group + lane] = 0;
-        set->element[8 * (size_t)group + lane] = -1;
-        for (size_t l = 0; l < (size_t)set->r; l++)
-            for (size_t c = 0; c < 9; c++) set->B[(size_t)group * set->group_size + l * set->stride + 8 * c + lane] = 0;
+static void finish_group(point_set *set, const eight_points *at, size_t row_stride, gradients_kernel kernel) {
+    size_t group = (size_t)set->groups - 1;
+    for (size_t lane = (size_t)at->points; lane < 8; lane++) {
+        set->volume[8 * group + lane] = 0;
+        set->element[8 * group + lane] = -1;
     }
+    kernel(at, row_stride, set->r, set->B + group * set->group_size, set->stride);
 }
 
-void point_set_fill(point_set *set, const fem_body *body, const double *Ut, int count, const int *elements) {
-    const fem_mesh *mesh = fem_body_mesh(body);
-    int             used = 8, material = -1;
-    double          weight[27], g[27][24];
+// Lanes that are not used have B = 0, so their F is the identity and their stress finite.
+void point_set_fill(point_set *set, const fem_body *body, basis_rows rows, int count, const int *elements) {
+    const fem_mesh  *mesh = fem_body_mesh(body);
+    gradients_kernel kernel = cubature_choose_kernels().point_gradients;
+    int              material = -1, width = fem_element_vertices(mesh->type);
+    double           weight[27], g[27][24];
+    eight_points     at = {.points = 0, .width = width};
     set->groups = 0;
     for (int i = 0; i < count; i++) {
-        if (material_of(mesh, elements[i]) != material && used < 8) clear_lanes(set, set->groups - 1, used), used = 8;
-        material = material_of(mesh, elements[i]);
-        int points = fem_body_points(body, elements[i], weight, g);
-        for (int p = 0; p < points; p++, used++) {
-            if (used == 8) set->material[set->groups++] = material, used = 0;
-            size_t group = (size_t)set->groups - 1, lane = (size_t)used;
-            set->volume[8 * group + lane] = weight[p];
-            set->element[8 * group + lane] = i;
-            fill_point(set, group, lane, mesh, Ut, elements[i], g[p]);
+        const int *vertices = mesh->elements + (size_t)elements[i] * (size_t)width;
+        int        points = fem_body_points(body, elements[i], weight, g);
+        for (int p = 0; p < points; p++) {
+            if (set->groups == 0 || at.points == 8 || material_of(mesh, elements[i]) != material) {
+                if (set->groups > 0) finish_group(set, &at, rows.stride, kernel);
+                material = material_of(mesh, elements[i]);
+                set->material[set->groups++] = material, at.points = 0;
+            }
+            size_t lane = (size_t)at.points++, place = 8 * ((size_t)set->groups - 1) + lane;
+            set->volume[place] = weight[p];
+            set->element[place] = i;
+            memcpy(at.g[lane], g[p], sizeof g[p]);
+            for (int a = 0; a < width; a++) {
+                size_t vertex = rows.own ? (size_t)i * (size_t)width + (size_t)a : (size_t)vertices[a];
+                at.vertex[lane][a] = rows.values + 3 * vertex * rows.stride;
+            }
         }
     }
-    if (used < 8) clear_lanes(set, set->groups - 1, used);
+    if (set->groups > 0) finish_group(set, &at, rows.stride, kernel);
 }

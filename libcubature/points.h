@@ -21,21 +21,43 @@ int point_groups(const fem_body *body, int count, const int *elements);
 // Whole columns one after the other (a matrix of 72 capacity x r), or group by group.
 fem_status point_set_create(point_set *set, int r, int capacity, bool by_columns);
 void       point_set_destroy(point_set *set);
-// Ut is n x r, row-major. The elements should be sorted by material, or groups stay half empty.
-void point_set_fill(point_set *set, const fem_body *body, const double *Ut, int count, const int *elements);
 
-// The poses first .. first + 7 of one group: q is r x 8. For each pose t and mode l, row l x row_stride + t, the sum
-// over the points is added to `sums` (NULL: not wanted), or that over one element's, times scale[t], to its column:
-// columns[e] with e from `element` (NULL: not wanted). smallest[t] becomes at most det F of any point.
+// Rows of a basis: those of the mesh's vertices, or, when they are `own`, those of the vertices of the elements that
+// are asked for, one element after the other.
+typedef struct basis_rows {
+    const double *values; // three rows a vertex, zeros past r
+    size_t        stride; // doubles from a row to the next: basis_stride(r)
+    bool          own;
+} basis_rows;
+static inline size_t basis_stride(int r) { return ((size_t)r + 7) / 8 * 8; }
+// The elements should be sorted by material, or groups stay half empty.
+void point_set_fill(point_set *set, const fem_body *body, basis_rows rows, int count, const int *elements);
+
+// Eight points for the gradients of the modes: vertex[p][a] is the first of three rows of a vertex, g[p] the gradients
+// of the shape functions. Points from `points` on are zero.
+typedef struct eight_points {
+    int           points, width;
+    const double *vertex[8][8];
+    double        g[8][24];
+} eight_points;
+
+enum { SUM_GROUPS = 4, MOST_HALVINGS = 12 };
+
+// The poses first .. first + 7: q is r x 8. For each pose t and mode l, row l x row_stride + t:
+// point_sums, of at most SUM_GROUPS groups: the sum over the points is added to `sums`; smallest[t] becomes at most
+// det F of any point, halvings[t] at least how often the pose must be halved until a point that it inverts is upright;
+// point_forces, of one group: the sum over an element's points, times scale[t] and mode_scale[l], is added to its
+// column: columns[e] with e from `element`.
 typedef struct point_task {
     const point_set              *set;
     const fem_material_constants *constants;
     const double                 *q, *scale;
-    const double                 *mode_scale; // r: multiplies the columns too
+    const double                 *mode_scale; // r
     size_t                        first, row_stride;
     double                       *sums;
     double                      **columns;
     double                       *smallest;
+    int                          *halvings;
 } point_task;
 
 #endif

@@ -11,7 +11,7 @@
 // such poses and their exact forces. What is left of the difference to the exact force, which is computed for all poses
 // together, is added to the load: f_s(q') = p + f_s(q) - f(q), which converges as fast as the sample is good. Poses
 // that are not quite settled are as good as others: their forces are exact in any case.
-#include "libcubature/trainer.h"
+#include "libcubature/fit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,14 +20,15 @@
 enum {
     MOST_STEPS = 40,
     MOST_SHIFTS = 40,
-    MOST_HALVINGS = 20,
+    MOST_BACKTRACKS = 20,
     ROUNDS = 3,
     TRIALS = 15,
     CALIBRATIONS = 10,
     SAMPLE_SEED = 4711,
     FIRST_SEED = 2000
 };
-static const double NEAR = 0.02;       // of the load, in the norm of K(0)^-1
+static const double NEAR = 0.02;       // of the load, in the norm of K(0)^-1: the error of the sample
+static const double ENOUGH = 0.25;     // the same, of the exact force
 static const double CALIBRATED = 0.05; // of the displacement asked for
 
 void loading_destroy(loading *l) {
@@ -43,7 +44,7 @@ static fem_status stiffness_at_rest(loading *l) {
     cubature_full *full = NULL;
     double        *zero = fem_calloc(r, sizeof *zero), *work = NULL;
     l->K0 = fem_alloc(r * r, sizeof *l->K0);
-    FEM_TRY(cubature_full_create(&full, l->body, l->r, l->U));
+    FEM_TRY(cubature_full_create(&full, l->reduced->body, l->r, l->reduced->U));
     cubature_forces forces = cubature_full_forces(full);
     work = fem_alloc(forces.work, sizeof *work);
     if (!zero || !l->K0 || !work) {
@@ -97,7 +98,7 @@ static fem_status fit_sample(loading *l, unsigned seed) {
     int                       inverted;
     fem_status                status = find_poses(l, seed + FIRST_SEED, 60 + 4 * l->r, 1, NULL, &poses, &inverted);
     o.error = NEAR, o.seed = seed;
-    if (status == FEM_OK) status = cubature_fit(&rule, l->body, l->r, l->U, &poses, &o, NULL, NULL);
+    if (status == FEM_OK) status = fit_rule(&rule, l->reduced, &poses, &o, NULL, NULL);
     if (status == FEM_OK) {
         cubature_rule_destroy(&l->sample);
         l->sample = rule;
@@ -106,11 +107,11 @@ static fem_status fit_sample(loading *l, unsigned seed) {
     return status;
 }
 
-fem_status loading_create(loading *result, const fem_body *body, int r, const double *U, double displacement,
-                          unsigned seed) {
+fem_status loading_create(loading *result, const reduced_body *reduced, double displacement, unsigned seed) {
     fem_status      status = FEM_OK;
+    const fem_body *body = reduced->body;
     const fem_mesh *mesh = fem_body_mesh(body);
-    loading         l = {.body = body, .r = r, .U = U};
+    loading         l = {.reduced = reduced, .r = reduced->r};
     int             count = 0;
     int            *elements = fem_alloc((size_t)mesh->element_count, sizeof *elements);
     double         *weights = fem_alloc((size_t)mesh->element_count, sizeof *weights);
@@ -118,9 +119,9 @@ fem_status loading_create(loading *result, const fem_body *body, int r, const do
         status = fem_fail(FEM_NO_MEMORY, "no memory for a sample of elements");
         goto done;
     }
-    count = draw_sample(body, r, elements);
+    count = draw_sample(body, l.r, elements);
     FEM_TRY(sample_shares(body, count, elements, weights));
-    FEM_TRY(cubature_rule_create(&l.sample, body, r, U, count, elements, false, weights));
+    FEM_TRY(cubature_rule_create(&l.sample, body, l.r, reduced->U, count, elements, false, weights));
     FEM_TRY(stiffness_at_rest(&l));
     FEM_TRY(find_amplitude(&l, displacement, seed));
     FEM_TRY(fit_sample(&l, seed));
@@ -207,12 +208,12 @@ static void settle(const settling *s, double *q) {
         for (int l = 0; l < r; l++) s->d[l] = s->p[l] - s->f[l];
         if (!(loading_size(s->l, s->d) > NEAR / 4 * load) || !descend(s)) return;
         int halvings = 0;
-        for (; halvings < MOST_HALVINGS; halvings++, fraction /= 2) {
+        for (; halvings < MOST_BACKTRACKS; halvings++, fraction /= 2) {
             memcpy(s->next, q, (size_t)r * sizeof *q);
             dense_axpy(r, fraction, s->d, s->next);
             if (energy_of(s, s->next, NULL, NULL) < energy) break; // false when it is not a number
         }
-        if (halvings == MOST_HALVINGS) return;
+        if (halvings == MOST_BACKTRACKS) return;
         memcpy(q, s->next, (size_t)r * sizeof *q);
     }
 }
@@ -261,7 +262,7 @@ static int compare_doubles(const void *a, const void *b) {
 static fem_status find_amplitude(loading *l, double displacement, unsigned seed) {
     fem_status  status = FEM_OK;
     loaded_work w = {0};
-    int         n = 3 * fem_body_mesh(l->body)->vertex_count;
+    int         n = 3 * fem_body_mesh(l->reduced->body)->vertex_count;
     size_t      r = (size_t)l->r;
     double     *u = fem_alloc((size_t)n, sizeof *u), most[TRIALS], low = 0, high = INFINITY;
     FEM_TRY(loaded_work_create(&w, l, TRIALS));
@@ -279,7 +280,7 @@ static fem_status find_amplitude(loading *l, double displacement, unsigned seed)
             fem_parallel_for(TRIALS, settle_task, &w);
         }
         for (int t = 0; t < TRIALS; t++) {
-            dense_gemv_set(n, l->r, 1, l->U, w.q + (size_t)t * r, u);
+            dense_gemv_set(n, l->r, 1, l->reduced->U, w.q + (size_t)t * r, u);
             most[t] = largest_displacement(n, u);
         }
         qsort(most, TRIALS, sizeof *most, compare_doubles);
@@ -307,76 +308,136 @@ done:
     return status;
 }
 
-// Where the exact forces f are nearer to the loads than those before were, they and q are kept; the load of the next
-// round makes up for the difference. Gives how many poses are not near enough yet.
-static int correct(loaded_work *w, const settling *s, int count, unsigned seed, const double *f, const double *smallest,
-                   double *best, double *miss, double *load) {
-    size_t r = (size_t)w->l->r;
-    int    open = 0;
+// The poses that are sought: the best found so far, with its force, and by how much of the load it misses it.
+typedef struct search {
+    loaded_work    work;
+    cubature_poses best;
+    double        *miss; // infinite: none stood upright yet
+    int            open; // poses that are looked at: those of `which`
+    int           *which;
+    double        *q, *f, *smallest; // r x open, r x open, open
+} search;
+
+static void search_destroy(search *s) {
+    loaded_work_destroy(&s->work);
+    cubature_poses_destroy(&s->best);
+    fem_free(s->miss);
+    fem_free(s->which);
+    fem_free(s->q);
+    fem_free(s->f);
+    fem_free(s->smallest);
+}
+
+static fem_status search_create(search *s, const loading *l, unsigned seed, int count) {
+    size_t r = (size_t)l->r, n = (size_t)count;
+    *s = (search){.best = {.r = l->r, .count = count}};
+    fem_status status = loaded_work_create(&s->work, l, count);
+    s->best.q = fem_calloc(n, r * sizeof *s->best.q);
+    s->best.f = fem_calloc(n, r * sizeof *s->best.f);
+    s->miss = fem_alloc(n, sizeof *s->miss);
+    s->which = fem_alloc(n, sizeof *s->which);
+    s->q = fem_alloc(n, r * sizeof *s->q);
+    s->f = fem_alloc(n, r * sizeof *s->f);
+    s->smallest = fem_alloc(n, sizeof *s->smallest);
+    if (status != FEM_OK) return status;
+    if (!s->best.q || !s->best.f || !s->miss || !s->which || !s->q || !s->f || !s->smallest)
+        return fem_fail(FEM_NO_MEMORY, "no memory for %d poses", count);
     for (int t = 0; t < count; t++) {
-        double *q = w->q + (size_t)t * r, *p = w->p + (size_t)t * r, *kept = best + (size_t)t * r;
-        if (w->finished[t]) continue;
-        loading_draw(w->l, seed, t, load);
+        loading_draw(l, seed, t, s->work.p + (size_t)t * r);
+        s->miss[t] = INFINITY;
+    }
+    return FEM_OK;
+}
+
+static void gather_open(search *s) {
+    size_t r = (size_t)s->best.r;
+    s->open = 0;
+    for (int t = 0; t < s->best.count; t++)
+        if (!s->work.finished[t]) {
+            memcpy(s->q + (size_t)s->open * r, s->work.q + (size_t)t * r, r * sizeof *s->q);
+            s->which[s->open++] = t;
+        }
+}
+
+// Where the exact force of an open pose is nearer to its load than those before were, both are kept; the load of the
+// next round makes up for the difference. load: room for r.
+static void correct(search *s, const settling *sample, unsigned seed, double *load) {
+    loaded_work *w = &s->work;
+    size_t       r = (size_t)w->l->r;
+    for (int k = 0; k < s->open; k++) {
+        size_t        t = (size_t)s->which[k];
+        double       *q = w->q + t * r, *p = w->p + t * r;
+        const double *f = s->f + (size_t)k * r;
+        loading_draw(w->l, seed, (int)t, load);
         double size = loading_size(w->l, load);
-        for (size_t i = 0; i < r; i++) load[i] -= f[(size_t)t * r + i]; // what is missing
+        for (size_t i = 0; i < r; i++) load[i] -= f[i]; // what is missing
         double now = loading_size(w->l, load) / size;
-        if (!(smallest[t] > 0) || !(now < miss[t])) { // turned inside out, or no better: what there was before
-            w->finished[t] = miss[t] < INFINITY;
+        if (!(s->smallest[k] > 0) || !(now < s->miss[t])) { // turned inside out, or no better: what there was before
+            w->finished[t] = s->miss[t] < INFINITY;
             for (size_t i = 0; i < r && !w->finished[t]; i++) p[i] /= 2, q[i] /= 4; // inverted from the start
-            open += !w->finished[t];
             continue;
         }
-        miss[t] = now;
-        memcpy(kept, q, r * sizeof *q);
-        w->finished[t] = now < NEAR;
+        s->miss[t] = now;
+        memcpy(s->best.q + t * r, q, r * sizeof *q);
+        memcpy(s->best.f + t * r, f, r * sizeof *f);
+        w->finished[t] = now < ENOUGH;
         if (w->finished[t]) continue;
-        s->forces.evaluate(s->forces.model, q, NULL, s->f, NULL, s->work);
-        for (size_t i = 0; i < r; i++) p[i] = s->f[i] + load[i];
-        open++;
+        sample->forces.evaluate(sample->forces.model, q, NULL, sample->f, NULL, sample->work);
+        for (size_t i = 0; i < r; i++) p[i] = sample->f[i] + load[i];
     }
-    return open;
+}
+
+// Poses that never stood upright, halved until they do; *inverted of them.
+static fem_status shrink_never_upright(search *s, int *inverted) {
+    fem_status     status = FEM_OK;
+    size_t         r = (size_t)s->best.r;
+    cubature_poses bad = {.r = s->best.r, .q = s->q, .f = s->f};
+    *inverted = 0;
+    for (int t = 0; t < s->best.count; t++)
+        if (isinf(s->miss[t])) {
+            memcpy(bad.q + (size_t)bad.count * r, s->work.q + (size_t)t * r, r * sizeof *bad.q);
+            s->which[bad.count++] = t;
+        }
+    if (bad.count == 0) return FEM_OK;
+    int *halvings = fem_alloc((size_t)bad.count, sizeof *halvings);
+    if (!halvings) return fem_fail(FEM_NO_MEMORY, "no memory for %d poses", bad.count);
+    FEM_TRY(pose_forces(s->work.l->reduced, bad.count, bad.q, bad.f, s->smallest, halvings));
+    FEM_TRY(poses_shrink_inverted(&bad, s->work.l->reduced, s->smallest, halvings, NULL));
+    *inverted = bad.count;
+    for (int k = 0; k < bad.count; k++) {
+        memcpy(s->best.q + (size_t)s->which[k] * r, bad.q + (size_t)k * r, r * sizeof *bad.q);
+        memcpy(s->best.f + (size_t)s->which[k] * r, bad.f + (size_t)k * r, r * sizeof *bad.f);
+    }
+done:
+    fem_free(halvings);
+    return status;
 }
 
 static fem_status find_poses(const loading *l, unsigned seed, int count, int rounds, const fem_progress *progress,
                              cubature_poses *result, int *inverted) {
-    fem_status     status = FEM_OK;
-    loaded_work    w = {0};
-    cubature_poses poses = {.r = l->r, .count = count};
-    size_t         r = (size_t)l->r, n = (size_t)count;
-    double        *best = fem_calloc(n, r * sizeof *best), *smallest = fem_alloc(n, sizeof *smallest);
-    double        *miss = fem_alloc(n, sizeof *miss), *load = fem_alloc(r, sizeof *load);
-    poses.f = fem_alloc(n, r * sizeof *poses.f);
-    FEM_TRY(loaded_work_create(&w, l, count));
-    if (!best || !smallest || !miss || !load || !poses.f) {
-        status = fem_fail(FEM_NO_MEMORY, "no memory for %d poses", count);
+    fem_status status = FEM_OK;
+    search     s = {0};
+    double    *load = fem_alloc((size_t)l->r, sizeof *load);
+    FEM_TRY(search_create(&s, l, seed, count));
+    if (!load) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for a load");
         goto done;
-    }
-    for (int t = 0; t < count; t++) {
-        loading_draw(l, seed, t, w.p + (size_t)t * r);
-        miss[t] = INFINITY;
     }
     for (int round = 0; round < rounds; round++) {
         FEM_TRY(fem_progress_report(progress, "training poses", (double)round / rounds));
-        fem_parallel_for(count, settle_task, &w);
-        FEM_TRY(cubature_pose_forces(l->body, l->r, l->U, count, w.q, poses.f, smallest));
-        settling s = settling_place(l, w.memory);
-        if (correct(&w, &s, count, seed, poses.f, smallest, best, miss, load) == 0) break;
+        fem_parallel_for(count, settle_task, &s.work);
+        gather_open(&s);
+        if (s.open == 0) break;
+        FEM_TRY(pose_forces(l->reduced, s.open, s.q, s.f, s.smallest, NULL));
+        settling sample = settling_place(l, s.work.memory);
+        correct(&s, &sample, seed, load);
     }
-    for (int t = 0; t < count; t++) // never upright: halved below
-        if (isinf(miss[t])) memcpy(best + (size_t)t * r, w.q + (size_t)t * r, r * sizeof *best);
-    poses.q = best;
-    best = NULL;
-    FEM_TRY(cubature_pose_forces(l->body, l->r, l->U, count, poses.q, poses.f, smallest));
-    FEM_TRY(poses_shrink_inverted(&poses, l->body, l->U, smallest, inverted));
-    *result = poses;
-    poses = (cubature_poses){0};
+    FEM_TRY(shrink_never_upright(&s, inverted));
+    *result = s.best;
+    s.best = (cubature_poses){0};
 done:
-    fem_free(best);
-    fem_free(smallest);
-    fem_free(miss);
     fem_free(load);
-    cubature_poses_destroy(&poses);
-    loaded_work_destroy(&w);
+    search_destroy(&s);
     return status;
 }
 

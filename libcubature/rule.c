@@ -64,13 +64,26 @@ static void sort_by_material(const fem_mesh *mesh, const cubature_rule *rule, in
                 sorted[at] = rule->elements[i], order[at++] = i;
 }
 
+// The rows of the elements' vertices, one element after the other; allocated.
+static double *gather_rows(const fem_mesh *mesh, int r, const double *U, int count, const int *elements) {
+    size_t  n = 3 * (size_t)mesh->vertex_count, stride = basis_stride(r), modes = (size_t)r;
+    size_t  width = (size_t)fem_element_vertices(mesh->type);
+    double *rows = fem_calloc((size_t)count * width, 3 * stride * sizeof *rows), *out = rows;
+    for (size_t i = 0; rows && i < (size_t)count * width; i++) {
+        size_t vertex = (size_t)mesh->elements[(size_t)elements[i / width] * width + i % width];
+        for (size_t k = 0; k < 3; k++, out += stride)
+            for (size_t l = 0; l < modes; l++) out[l] = U[l * n + 3 * vertex + k];
+    }
+    return rows;
+}
+
 fem_status cubature_rule_create(cubature_rule *result, const fem_body *body, int r, const double *U, int count,
                                 const int *elements, bool modal, const double *weights) {
     const fem_mesh *mesh = fem_body_mesh(body);
     fem_status      status = check_rule(body, r, count, elements, modal, weights);
     cubature_rule   rule = {.r = r, .count = count, .modal = modal, .material_count = mesh->material_count};
     point_set       set = {0};
-    double         *Ut = NULL;
+    double         *rows = NULL;
     int            *sorted = NULL, *order = NULL;
     if (status != FEM_OK) return status;
     rule.elements = fem_copy(elements, (size_t)count, sizeof *elements);
@@ -85,16 +98,20 @@ fem_status cubature_rule_create(cubature_rule *result, const fem_body *body, int
     for (int m = 0; m < mesh->material_count; m++) fem_material_prepare(&rule.constants[m], &mesh->materials[m]);
     sort_by_material(mesh, &rule, sorted, order);
     rule.groups = point_groups(body, count, sorted);
-    FEM_TRY(cubature_transpose_basis(&Ut, body, r, U));
+    rows = gather_rows(mesh, r, U, count, sorted);
+    if (!rows) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for the modes at %d elements", count);
+        goto done;
+    }
     FEM_TRY(point_set_create(&set, r, rule.groups, true));
-    point_set_fill(&set, body, Ut, count, sorted);
+    point_set_fill(&set, body, (basis_rows){.values = rows, .stride = basis_stride(r), .own = true}, count, sorted);
     for (int p = 0; p < 8 * rule.groups; p++)
         if (set.element[p] >= 0) set.element[p] = order[set.element[p]];
     rule.B = set.B, rule.material = set.material;
     set.B = NULL, set.material = NULL;
     FEM_TRY(weigh(&rule, &set));
 done:
-    fem_free(Ut);
+    fem_free(rows);
     fem_free(sorted);
     fem_free(order);
     point_set_destroy(&set);
@@ -103,16 +120,6 @@ done:
     else
         cubature_rule_destroy(&rule);
     return status;
-}
-
-fem_status cubature_transpose_basis(double **Ut, const fem_body *body, int r, const double *U) {
-    size_t  n = 3 * (size_t)fem_body_mesh(body)->vertex_count, modes = (size_t)r;
-    double *out = fem_alloc(n * modes, sizeof *out);
-    if (!out) return fem_fail(FEM_NO_MEMORY, "no memory for a basis of %zu x %d", n, r);
-    for (size_t l = 0; l < modes; l++)
-        for (size_t i = 0; i < n; i++) out[i * modes + l] = U[l * n + i];
-    *Ut = out;
-    return FEM_OK;
 }
 
 // ---- evaluation ----------------------------------------------------------------------------------------------------

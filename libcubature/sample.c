@@ -1,19 +1,26 @@
-// Evenly spread elements: a grid of cubic cells over the body, and of each occupied cell the element nearest to its
-// centre (P0 section 5: the voxels of its sparse inner product).
+// Evenly spread elements: a grid of cubic cells over the body (P0 section 5: the voxels of its sparse inner product),
+// and of each occupied cell the element nearest to a point in its middle that is drawn at random. Nearest to the centre
+// itself would be a bad choice: where the body is as thin as a cell those elements all lie along its axis, and bending
+// hardly strains them.
 #include "libcubature/trainer.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { POINT_SEED = 31 };
+static const double MIDDLE = 0.8; // of the edge of a cell: where its point may lie
+
 typedef struct grid {
-    const double *centre; // elements x 3
-    int           elements;
-    double        low[3], high[3];
-    int           cells[3];
-    double        edge;
-    int          *best; // cells: nearest element, or -1
-    size_t        capacity;
+    double *centre; // elements x 3
+    int     elements;
+    double  low[3], high[3];
+    int     cells[3];
+    double  edge;
+    int    *best; // cells: element, or -1
+    size_t  capacity;
+    double *distance; // cells: of the element to the cell's point
+    size_t  distance_capacity;
 } grid;
 
 static void element_centre(const fem_mesh *mesh, int element, double x[3]) {
@@ -24,13 +31,22 @@ static void element_centre(const fem_mesh *mesh, int element, double x[3]) {
                   mesh->vertices + 3 * (size_t)mesh->elements[(size_t)element * (size_t)width + (size_t)a]);
 }
 
-static double distance_to_cell(const grid *g, int element, const int cell[3]) {
-    double centre[3];
-    for (int k = 0; k < 3; k++) centre[k] = g->low[k] + (cell[k] + 0.5) * g->edge;
-    return vec3_distance(g->centre + 3 * (size_t)element, centre);
+static size_t cell_of(const grid *g, int element, int cell[3]) {
+    for (int k = 0; k < 3; k++) {
+        cell[k] = (int)((g->centre[3 * (size_t)element + (size_t)k] - g->low[k]) / g->edge);
+        if (cell[k] >= g->cells[k]) cell[k] = g->cells[k] - 1;
+    }
+    return ((size_t)cell[2] * (size_t)g->cells[1] + (size_t)cell[1]) * (size_t)g->cells[0] + (size_t)cell[0];
 }
 
-// Fills the cells of the given edge; *occupied of them have elements.
+static double distance_to_point(const grid *g, int element, const int cell[3], size_t index) {
+    double point[3];
+    for (size_t k = 0; k < 3; k++)
+        point[k] = g->low[k] + g->edge * (cell[k] + 0.5 + MIDDLE * (random_uniform(POINT_SEED, 3 * index + k) - 0.5));
+    return vec3_distance(g->centre + 3 * (size_t)element, point);
+}
+
+// Cells of the given edge; *occupied of them have elements.
 static fem_status fill_grid(grid *g, double edge, int *occupied) {
     size_t total = 1;
     g->edge = edge;
@@ -43,30 +59,33 @@ static fem_status fill_grid(grid *g, double edge, int *occupied) {
     memset(g->best, 0xff, total * sizeof *g->best);
     *occupied = 0;
     for (int e = 0; e < g->elements; e++) {
-        int cell[3];
-        for (int k = 0; k < 3; k++) {
-            cell[k] = (int)((g->centre[3 * (size_t)e + (size_t)k] - g->low[k]) / edge);
-            if (cell[k] >= g->cells[k]) cell[k] = g->cells[k] - 1;
-        }
-        int *best =
-            &g->best[((size_t)cell[2] * (size_t)g->cells[1] + (size_t)cell[1]) * (size_t)g->cells[0] + (size_t)cell[0]];
-        if (*best < 0)
-            (*occupied)++, *best = e;
-        else if (distance_to_cell(g, e, cell) < distance_to_cell(g, *best, cell))
-            *best = e;
+        int  cell[3];
+        int *best = &g->best[cell_of(g, e, cell)];
+        *occupied += *best < 0;
+        *best = e;
     }
     return FEM_OK;
 }
 
 static int compare_ints(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
-static int collect(const grid *g, int *elements) {
-    int    count = 0;
-    size_t total = (size_t)g->cells[0] * (size_t)g->cells[1] * (size_t)g->cells[2];
+// The elements of the occupied cells.
+static fem_status collect(grid *g, int *elements, int *count) {
+    size_t     total = (size_t)g->cells[0] * (size_t)g->cells[1] * (size_t)g->cells[2];
+    fem_status status = fem_grow((void **)&g->distance, &g->distance_capacity, total, sizeof *g->distance);
+    if (status != FEM_OK) return status;
+    for (size_t c = 0; c < total; c++) g->distance[c] = INFINITY;
+    for (int e = 0; e < g->elements; e++) {
+        int    cell[3];
+        size_t index = cell_of(g, e, cell);
+        double distance = distance_to_point(g, e, cell, index);
+        if (distance < g->distance[index]) g->distance[index] = distance, g->best[index] = e;
+    }
+    *count = 0;
     for (size_t c = 0; c < total; c++)
-        if (g->best[c] >= 0) elements[count++] = g->best[c];
-    qsort(elements, (size_t)count, sizeof *elements, compare_ints);
-    return count;
+        if (g->best[c] >= 0) elements[(*count)++] = g->best[c];
+    qsort(elements, (size_t)*count, sizeof *elements, compare_ints);
+    return FEM_OK;
 }
 
 fem_status cubature_sample_elements(const fem_mesh *mesh, int wanted, int *elements, int *count) {
@@ -109,10 +128,11 @@ fem_status cubature_sample_elements(const fem_mesh *mesh, int wanted, int *eleme
     }
     if (occupied > wanted) FEM_TRY(fill_grid(&g, isfinite(high) ? high : 2 * edge, &occupied));
     while (occupied > wanted) FEM_TRY(fill_grid(&g, g.edge * 1.05, &occupied));
-    *count = collect(&g, elements);
+    FEM_TRY(collect(&g, elements, count));
 done:
     fem_free(centre);
     fem_free(g.best);
+    fem_free(g.distance);
     return status;
 }
 

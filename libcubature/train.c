@@ -129,7 +129,7 @@ static int compare_elements(const void *a, const void *b) {
     return ((const weighted_element *)a)->element - ((const weighted_element *)b)->element;
 }
 
-static fem_status rule_of(cubature_rule *rule, const trainer *t, const double *U, const fitted *f) {
+static fem_status rule_of(cubature_rule *rule, const trainer *t, const fitted *f) {
     fem_status        status = FEM_OK;
     size_t            width = f->modal ? (size_t)t->r : 1, n = (size_t)f->count;
     weighted_element *order = fem_alloc(n, sizeof *order);
@@ -145,7 +145,7 @@ static fem_status rule_of(cubature_rule *rule, const trainer *t, const double *U
         elements[i] = order[i].element;
         memcpy(weights + i * width, f->weights + (size_t)order[i].place * width, width * sizeof *weights);
     }
-    FEM_TRY(cubature_rule_create(rule, t->body, t->r, U, f->count, elements, f->modal, weights));
+    FEM_TRY(cubature_rule_create(rule, t->body, t->r, t->reduced->U, f->count, elements, f->modal, weights));
 done:
     fem_free(order);
     fem_free(elements);
@@ -163,9 +163,9 @@ static void describe(cubature_training_report *report, const trainer *t, const f
     report->seconds_fit = seconds;
 }
 
-static fem_status fit_from(cubature_rule *rule, const trainer *t, const double *U,
-                           const cubature_training_options *options, const fem_progress *progress, const fitted *start,
-                           fitted *f, cubature_training_report *report) {
+static fem_status fit_from(cubature_rule *rule, const trainer *t, const cubature_training_options *options,
+                           const fem_progress *progress, const fitted *start, fitted *f,
+                           cubature_training_report *report) {
     fem_status status = FEM_OK;
     double     begun = fem_seconds();
     FEM_TRY(options->method == CUBATURE_MODAL       ? fit_modal(t, options, progress, f)
@@ -175,55 +175,69 @@ static fem_status fit_from(cubature_rule *rule, const trainer *t, const double *
         status = fem_fail(FEM_NO_CONVERGENCE, "cubature: no element has a force along those of the training poses");
         goto done;
     }
-    FEM_TRY(rule_of(rule, t, U, f));
+    FEM_TRY(rule_of(rule, t, f));
     describe(report, t, f, fem_seconds() - begun);
     if (report) report->reached = f->error <= options->error;
 done:
     return status;
 }
 
-fem_status cubature_fit(cubature_rule *rule, const fem_body *body, int r, const double *U, const cubature_poses *poses,
-                        const cubature_training_options *options, const fem_progress *progress,
-                        cubature_training_report *report) {
+fem_status fit_rule(cubature_rule *rule, const reduced_body *reduced, const cubature_poses *poses,
+                    const cubature_training_options *options, const fem_progress *progress,
+                    cubature_training_report *report) {
     fem_status status = FEM_OK;
     trainer    t = {0};
     fitted     f = {0};
     FEM_TRY(cubature_training_check(options));
-    FEM_TRY(trainer_create(&t, body, r, U, poses, options->balanced));
-    FEM_TRY(fit_from(rule, &t, U, options, progress, NULL, &f, report));
+    FEM_TRY(trainer_create(&t, reduced, poses, options->balanced));
+    FEM_TRY(fit_from(rule, &t, options, progress, NULL, &f, report));
 done:
     fitted_destroy(&f);
     trainer_destroy(&t);
+    return status;
+}
+
+fem_status cubature_fit(cubature_rule *rule, const fem_body *body, int r, const double *U, const cubature_poses *poses,
+                        const cubature_training_options *options, const fem_progress *progress,
+                        cubature_training_report *report) {
+    reduced_body reduced = {0};
+    fem_status   status = reduced_body_create(&reduced, body, r, U);
+    if (status == FEM_OK) status = fit_rule(rule, &reduced, poses, options, progress, report);
+    reduced_body_destroy(&reduced);
     return status;
 }
 
 fem_status cubature_fit_weights(cubature_rule *rule, const fem_body *body, int r, const double *U,
                                 const cubature_poses *poses, int count, const int *elements, bool modal, bool balanced,
                                 cubature_training_report *report) {
-    fem_status status = FEM_OK;
-    trainer    t = {0};
-    fitted     f = {0};
-    double     begun = fem_seconds();
-    FEM_TRY(trainer_create(&t, body, r, U, poses, balanced));
+    fem_status   status = FEM_OK;
+    reduced_body reduced = {0};
+    trainer      t = {0};
+    fitted       f = {0};
+    double       begun = fem_seconds();
+    FEM_TRY(reduced_body_create(&reduced, body, r, U));
+    FEM_TRY(trainer_create(&t, &reduced, poses, balanced));
     FEM_TRY(modal ? fit_modal_weights(&t, count, elements, &f) : fit_single_weights(&t, count, elements, &f));
     if (f.count == 0) {
         status = fem_fail(FEM_NO_CONVERGENCE, "cubature: no element has a force along those of the training poses");
         goto done;
     }
-    FEM_TRY(rule_of(rule, &t, U, &f));
+    FEM_TRY(rule_of(rule, &t, &f));
     describe(report, &t, &f, fem_seconds() - begun);
 done:
     fitted_destroy(&f);
     trainer_destroy(&t);
+    reduced_body_destroy(&reduced);
     return status;
 }
 
 // ---- the state of a training ---------------------------------------------------------------------------------------
 
 typedef struct training {
-    const fem_body                  *body;
+    reduced_body                     reduced;
+    const fem_body                  *body; // its
     int                              r;
-    const double                    *U, *rayleigh;
+    const double                    *rayleigh;
     const cubature_training_options *options;
     const fem_progress              *progress;
     cubature_poses                   poses;
@@ -238,6 +252,7 @@ static void training_destroy(training *t) {
     cubature_poses_destroy(&t->poses);
     fitted_destroy(&t->chosen);
     loading_destroy(&t->loading);
+    reduced_body_destroy(&t->reduced);
 }
 
 static fem_status write_checkpoint(const training *t) {
@@ -345,8 +360,8 @@ done:
 static fem_status make_batch(training *t, const double *centre, const double *sigma, int count) {
     cubature_poses batch = {0};
     int            inverted = 0;
-    fem_status status = poses_normal(&batch, t->body, t->r, t->U, centre, sigma, t->options->spread, t->options->seed,
-                                     t->poses.count, count, &inverted);
+    fem_status     status = poses_normal(&batch, &t->reduced, centre, sigma, t->options->spread, t->options->seed,
+                                         t->poses.count, count, &inverted);
     if (status == FEM_OK) status = add_poses(t, &batch);
     t->inverted += inverted;
     t->batches++;
@@ -368,13 +383,13 @@ static fem_status generate_incremental(training *t, double *centre, double *sigm
     while (!t->complete) {
         FEM_TRY(write_checkpoint(t));
         FEM_TRY(fem_progress_report(t->progress, "training poses", 1 - exp(-t->batches / 10.0)));
-        FEM_TRY(trainer_create(&matrix, t->body, t->r, t->U, &t->poses, t->options->balanced));
+        FEM_TRY(trainer_create(&matrix, &t->reduced, &t->poses, t->options->balanced));
         FEM_TRY(fit_modal_weights(&matrix, count, elements, &f));
         double change = f.modal_error > 0 ? fabs(f.modal_error - t->error) / f.modal_error : 0;
         t->error = f.modal_error;
         t->complete = change < t->options->settled || t->poses.count >= t->options->most_poses;
         if (!t->complete && t->options->recentre && f.count > 0) {
-            FEM_TRY(rule_of(&rule, &matrix, t->U, &f));
+            FEM_TRY(rule_of(&rule, &matrix, &f));
             FEM_TRY(find_worst(t, &rule, centre, sigma));
         }
         cubature_rule_destroy(&rule);
@@ -392,19 +407,18 @@ done:
 }
 
 // Poses as they are, with their forces; *inverted: how many invert an element.
-static fem_status poses_at(cubature_poses *poses, const fem_body *body, int r, const double *U, int count,
-                           const double *q, int *inverted) {
+static fem_status poses_at(cubature_poses *poses, const reduced_body *b, int count, const double *q, int *inverted) {
     fem_status     status = FEM_OK;
-    size_t         values = (size_t)r * (size_t)count;
+    size_t         values = (size_t)b->r * (size_t)count;
     double        *smallest = fem_alloc((size_t)count, sizeof *smallest);
-    cubature_poses p = {.r = r, .count = count};
+    cubature_poses p = {.r = b->r, .count = count};
     p.q = fem_copy(q, values, sizeof *q);
     p.f = fem_alloc(values, sizeof *p.f);
     if (!smallest || !p.q || !p.f) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for %d poses", count);
         goto done;
     }
-    FEM_TRY(cubature_pose_forces(body, r, U, count, p.q, p.f, smallest));
+    FEM_TRY(pose_forces(b, count, p.q, p.f, smallest, NULL));
     *inverted = 0;
     for (int i = 0; i < count; i++) *inverted += !(smallest[i] > 0);
     *poses = p;
@@ -423,7 +437,7 @@ static fem_status generate_given(training *t) {
             return fem_fail(FEM_BAD_INPUT, "cubature: coordinate %zu of the given pose %zu is not finite", i % r + 1,
                             i / r + 1);
     t->complete = 1;
-    return poses_at(&t->poses, t->body, t->r, t->U, o->given_count, o->given, &t->inverted);
+    return poses_at(&t->poses, &t->reduced, o->given_count, o->given, &t->inverted);
 }
 
 static double body_diagonal(const fem_mesh *mesh) {
@@ -442,10 +456,10 @@ static fem_status find_amplitude(training *t) {
     fem_status                       status = FEM_OK;
     double                           displacement = o->displacement * body_diagonal(fem_body_mesh(t->body));
     if (o->loaded) {
-        FEM_TRY(loading_create(&t->loading, t->body, t->r, t->U, displacement, o->seed));
+        FEM_TRY(loading_create(&t->loading, &t->reduced, displacement, o->seed));
         t->amplitude = t->loading.amplitude;
     } else if (t->amplitude == 0) { // not of a checkpoint
-        FEM_TRY(cubature_amplitude(t->body, t->r, t->U, t->rayleigh, displacement, o->seed, &t->amplitude));
+        FEM_TRY(cubature_amplitude(t->body, t->r, t->reduced.U, t->rayleigh, displacement, o->seed, &t->amplitude));
     }
 done:
     return status;
@@ -485,8 +499,8 @@ static fem_status fit_and_keep(training *t, cubature_rule *rule, cubature_traini
     fem_status status = FEM_OK;
     trainer    matrix = {0};
     fitted     f = {0};
-    FEM_TRY(trainer_create(&matrix, t->body, t->r, t->U, &t->poses, t->options->balanced));
-    status = fit_from(rule, &matrix, t->U, t->options, t->progress, &t->chosen, &f, report);
+    FEM_TRY(trainer_create(&matrix, &t->reduced, &t->poses, t->options->balanced));
+    status = fit_from(rule, &matrix, t->options, t->progress, &t->chosen, &f, report);
     if (status == FEM_STOPPED && f.elements) { // what was chosen so far is kept
         fitted_destroy(&t->chosen);
         t->chosen = f;
@@ -505,8 +519,8 @@ static fem_status test_rule(const training *t, const cubature_rule *rule, cubatu
     unsigned   seed = t->options->seed + HELD_OUT_SEED;
     int        count = t->options->held_out, inverted;
     fem_status status = t->options->loaded ? loading_poses(&t->loading, seed, count, NULL, &others, &inverted)
-                                           : cubature_poses_sample(&others, t->body, t->r, t->U, t->rayleigh,
-                                                                   t->amplitude, t->options->spread, seed, count, NULL);
+                                           : poses_sample(&others, &t->reduced, t->rayleigh, t->amplitude,
+                                                          t->options->spread, seed, count, NULL);
     if (status == FEM_OK) report->held_out_error = cubature_rule_error(rule, &others, t->options->balanced);
     cubature_poses_destroy(&others);
     return status;
@@ -515,16 +529,13 @@ static fem_status test_rule(const training *t, const cubature_rule *rule, cubatu
 fem_status cubature_train(cubature_rule *rule, const fem_body *body, int r, const double *U, const double *rayleigh,
                           const cubature_training_options *options, const fem_progress *progress,
                           cubature_training_report *result) {
-    fem_status status = FEM_OK;
-    training   t = {.body = body, .r = r, .U = U, .rayleigh = rayleigh, .options = options, .progress = progress};
+    fem_status               status = FEM_OK;
+    training                 t = {.body = body, .r = r, .rayleigh = rayleigh, .options = options, .progress = progress};
     cubature_training_report report = {0};
     cubature_rule            made = {0};
     double                   begun = fem_seconds(), *numbers = NULL;
     FEM_TRY(cubature_training_check(options));
-    if (r < 1 || r > CUBATURE_MOST_MODES) {
-        status = fem_fail(FEM_BAD_INPUT, "cubature: %d modes, expected 1 to %d", r, CUBATURE_MOST_MODES);
-        goto done;
-    }
+    FEM_TRY(reduced_body_create(&t.reduced, body, r, U));
     numbers = fem_calloc(2 * (size_t)r, sizeof *numbers);
     if (!numbers) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for %d modes", r);

@@ -94,7 +94,8 @@ fem_status cubature_pose_forces(const fem_body *body, int r, const double *U, in
 // The error of a rule at poses. Poses without force do not count; NAN when none has.
 double cubature_rule_error(const cubature_rule *rule, const cubature_poses *poses, bool balanced);
 
-// At most `count` elements, evenly spread: the one nearest to the centre of each occupied cell of a grid. Ascending.
+// At most `wanted` elements, evenly spread: of each occupied cell of a grid that nearest to a random point of its
+// middle. Ascending.
 fem_status cubature_sample_elements(const fem_mesh *mesh, int wanted, int *elements, int *count);
 
 // Elements and weights for given poses with their forces. progress may be NULL.

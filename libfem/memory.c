@@ -2,11 +2,14 @@
 // Each block has 64 bytes in front that hold its size, so that the bytes in use can be counted.
 #include "libfem/base.h"
 
+#include <execinfo.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+
+typedef uint64_t place_id;
 
 enum { HEADER = 64, HUGE_PAGE = 2 << 20 };
 
@@ -14,15 +17,59 @@ static atomic_long   blocks;
 static atomic_size_t bytes, peak;
 static atomic_long   allowed = -1; // allocations until the hook fails; negative: it is off
 
-static bool hook_fails(void) {
+// Places that the hook has refused, by a hash of the return addresses; 0 is free.
+enum { PLACES = 1 << 14, FRAMES = 4 };
+static atomic_bool       new_places; // the next allocation from a place that is not listed fails
+static atomic_int        place_count;
+static _Atomic(place_id) places[PLACES];
+
+// Who called fem_alloc, and who called that: helpers that allocate for others count once for each of those. Inlined, so
+// that the first frame is fem_alloc's own.
+#define INLINED static inline __attribute__((always_inline))
+INLINED place_id place_of_caller(void) {
+    void    *frames[FRAMES];
+    int      count = backtrace(frames, FRAMES);
+    place_id place = 1;
+    for (int i = 1; i < count; i++) place = (place ^ (place_id)(uintptr_t)frames[i]) * 0x9e3779b97f4a7c15u;
+    return place ? place : 1;
+}
+
+INLINED bool is_new_place(void) {
+    place_id place = place_of_caller();
+    for (size_t i = place % PLACES, tried = 0; tried < PLACES; i = (i + 1) % PLACES, tried++) {
+        place_id found = 0;
+        if (atomic_compare_exchange_strong(&places[i], &found, place)) {
+            atomic_fetch_add(&place_count, 1);
+            return true;
+        }
+        if (found == place) return false;
+    }
+    return false;
+}
+
+INLINED bool hook_fails(void) {
     long left = atomic_load(&allowed);
-    if (left < 0) return false;
+    if (left < 0) {
+        if (!atomic_load(&new_places) || !is_new_place()) return false;
+        atomic_store(&new_places, false);
+        atomic_store(&allowed, 0);
+        return true;
+    }
     while (left > 0)
         if (atomic_compare_exchange_weak(&allowed, &left, left - 1)) return false;
     return left == 0;
 }
 
-void fem_memory_fail_after(long count) { atomic_store(&allowed, count); }
+void fem_memory_fail_after(long count) {
+    atomic_store(&new_places, false);
+    atomic_store(&allowed, count);
+}
+
+int fem_memory_fail_at_new_place(void) {
+    fem_memory_fail_after(-1);
+    atomic_store(&new_places, true);
+    return atomic_load(&place_count);
+}
 
 long   fem_memory_blocks(void) { return atomic_load(&blocks); }
 size_t fem_memory_bytes(void) { return atomic_load(&bytes); }

@@ -19,6 +19,7 @@ static fem_status carve(solver_reduced *solver) {
                             &solver->step,
                             &solver->trial,
                             &solver->difference,
+                            &solver->guess,
                             &solver->rate_start,
                             &solver->velocity_start,
                             &solver->acceleration_start,

@@ -77,29 +77,31 @@ struct solver_reduced {
     double                 budget; // J
     solver_step_report     report;
 
-    fem_scratch   scratch;               // one block for what follows
-    double       *M, *M_factor, *K0;     // r x r
-    double       *K, *H, *E, *matrix;    // r x r: K(q), system matrix, of contact, work space
-    double       *load, *rest_force;     // r: f(0), which is rounding
-    double       *q, *dq, *ddq;          // Newton's iterate and what follows from it
-    double       *force, *contact_force; // f(q), contact
-    double       *residual, *step;
-    double       *trial;
-    double       *rate_start, *velocity_start, *acceleration_start; // a + alpha v, v, a for q = q_n
-    const double *ddq_start;                                        // of the step: first, or that of the state
-    double       *first;                                            // ddq at the start of the step
-    double       *difference, *product, *image;                     // work space
-    double       *work;                                             // of the forces
+    fem_scratch scratch;               // one block for what follows
+    double     *M, *M_factor, *K0;     // r x r
+    double     *K, *H, *E, *matrix;    // r x r: K(q), system matrix, of contact, work space
+    double     *load, *rest_force;     // r: f(0), which is rounding
+    double     *q, *dq, *ddq;          // Newton's iterate and what follows from it
+    double     *force, *contact_force; // f(q), contact
+    double     *residual, *step;
+    double     *trial;
+    double     *rate_start, *velocity_start, *acceleration_start; // a + alpha v, v, a for q = q_n
+    double     *first;                                            // ddq at the start of the step
+    double     *guess;                                            // where the step is likely to end, less q_n
+    double     *difference, *product, *image;                     // work space
+    double     *work;                                             // of the forces
+    double     *P;                                                // r x r: factor of the matrix at rest
+    double      P_mass, P_stiffness;                              // what it was made with; 0: not yet
     // of the Krylov methods (reduced_solve.c)
-    double *P;                   // r x r: factor of the matrix at rest
-    double  P_mass, P_stiffness; // what it was made with; 0: not yet
-    double *krylov[8];           // r each
-    double *damping;             // r: K dq without K
+    double *krylov[8]; // r each
+    double *damping;   // r: K dq without K
 };
 
 // solver->step from H step = -residual at solver->q, by the method of the options; `mass` and `stiffness` multiply M
 // and K(q) in H, `constant` K(0). False when the iteration failed: nothing was changed then but work space.
 bool solver_reduced_iterate(solver_reduced *solver, const double *q, double mass, double stiffness, double constant);
+// solver->P from mass M + stiffness K(0), unless it is there; false: not positive definite.
+bool solver_reduced_prepare(solver_reduced *solver, double mass, double stiffness);
 // y = K(q) p without K, by the forces' own product or by a difference (P0 eq. 15). force: f(q).
 void solver_reduced_product(solver_reduced *solver, const double *q, const double *force, const double *p, double *y);
 

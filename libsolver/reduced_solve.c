@@ -56,10 +56,11 @@ static void precondition(const solver_reduced *solver, const double *x, double *
     dense_cholesky_solve(solver->r, solver->P, 1, y);
 }
 
-static bool prepare(solver_reduced *solver, double mass, double stiffness) {
+bool solver_reduced_prepare(solver_reduced *solver, double mass, double stiffness) {
     int size = solver->r * solver->r;
     if (solver->P_mass == mass && solver->P_stiffness == stiffness) return true;
     for (int i = 0; i < size; i++) solver->P[i] = mass * solver->M[i] + stiffness * solver->K0[i];
+    solver->P_mass = solver->P_stiffness = 0;
     if (dense_cholesky(solver->r, solver->P) != FEM_OK) return false;
     solver->P_mass = mass, solver->P_stiffness = stiffness;
     return true;
@@ -126,7 +127,8 @@ static bool bicgstab(const linear_system *s, double *x) {
 
 bool solver_reduced_iterate(solver_reduced *solver, const double *q, double mass, double stiffness, double constant) {
     linear_system s = {.solver = solver, .q = q, .mass = mass, .stiffness = stiffness, .constant = constant};
-    if (!solver_all_finite(solver->r, solver->residual) || !prepare(solver, mass, stiffness + constant)) return false;
+    if (!solver_all_finite(solver->r, solver->residual) || !solver_reduced_prepare(solver, mass, stiffness + constant))
+        return false;
     bool solved = solver->options.solve == SOLVER_SOLVE_KRYLOV ? bicgstab(&s, solver->step)
                                                                : conjugate_gradients(&s, solver->step);
     return solved && solver_all_finite(solver->r, solver->step);

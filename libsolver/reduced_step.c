@@ -6,13 +6,9 @@
 //     H = (a1 + alpha a4) M + beta a4 K + K(q) + contact.
 // The change of K in the local damping is left out of H, as in the paper: Newton then converges linearly, by a factor
 // of the order of h. Semi-implicit means one iteration and no look at what is left. With local stiffness damping one
-// iteration from q_n would be first order, since the damping matrix would be that of q_n; it starts from
-// q + h dq + h^2/2 ddq, which makes K(q) right to second order. Modes that turn by more than a step (a spring that has
-// just been tied across a gap) accelerate by much more than they move: h^2/2 ddq would throw the body out of reach, and
-// is left out.
-//
-// A semi-implicit step linearises contact about q + h dq + h^2/2 ddq, where it would be without: from q_n it would not
-// see an obstacle that is reached within the step.
+// iteration from q_n would be first order, since the damping matrix would be that of q_n; it starts from where the step
+// is likely to end (guess_step), which makes K(q) right to second order. Contact is linearised there, too: from q_n a
+// semi-implicit step would not see an obstacle that is reached within it.
 //
 // Stiff contact (contact.h) is kept out of Newmark's accelerations and acts with constant force over the step,
 //     q = Newmark's q + h^2/2 a_c,   dq = Newmark's dq + h a_c,   M a_c = contact at the end of the step,
@@ -92,7 +88,6 @@ static void first_acceleration(solver_reduced *solver) {
 // Everything of the balance that does not depend on the new q.
 static void start_balance(solver_reduced *solver, const solver_coefficients *c, const double *ddq_n) {
     const double *dq_n = solver->state.dq, alpha = solver->options.damping_mass;
-    solver->ddq_start = ddq_n;
     for (int i = 0; i < solver->r; i++) {
         solver->acceleration_start[i] = -c->a2 * dq_n[i] - c->a3 * ddq_n[i];
         solver->velocity_start[i] = c->a5 * dq_n[i] + c->a6 * ddq_n[i];
@@ -128,14 +123,13 @@ static double potential(solver_reduced *solver, const solver_coefficients *c, co
 
 // The contact of the predicted end of the step, linearised from there to q.
 static void predicted_contact(solver_reduced *solver, const solver_coefficients *c, const double *q) {
-    int    r = solver->r;
-    double h = solver->options.time_step, *end = solver->trial, *rate = solver->product;
+    int     r = solver->r;
+    double *end = solver->trial, *rate = solver->product;
     for (int i = 0; i < r; i++) {
-        double d = h * (solver->state.dq[i] + h / 2 * solver->ddq_start[i]);
-        end[i] = solver->state.q[i] + d;
-        rate[i] = c->a4 * d + solver->velocity_start[i];
+        end[i] = solver->state.q[i] + solver->guess[i];
+        rate[i] = c->a4 * solver->guess[i] + solver->velocity_start[i];
     }
-    contact_forces(solver, end, rate, h, 1, c->a4, false);
+    contact_forces(solver, end, rate, solver->options.time_step, 1, c->a4, false);
     for (int i = 0; i < r; i++) end[i] = q[i] - end[i];
     dense_gemv_add(r, r, -1, solver->E, end, solver->contact_force);
 }
@@ -299,28 +293,36 @@ static fem_status newton_from_start(solver_reduced *solver, const solver_coeffic
     return newton(solver, c, false);
 }
 
-// ddq for a whole step would give more energy than there is, from the start and the loads: it is of modes that the step
-// does not resolve. A mode w gives (h w)^2 of its own energy.
-#define UNRESOLVED 4.0
-static bool unresolved(solver_reduced *solver, const double *ddq) {
-    int    r = solver->r;
-    double h = solver->options.time_step,
-           available = solver->budget + h * h / 2 * fabs(dense_dot(r, solver->load, ddq));
-    dense_gemv_set(r, r, 1, solver->M, ddq, solver->product);
-    return h * h / 2 * dense_dot(r, ddq, solver->product) > UNRESOLVED * available;
+// Where the step is likely to end, d = h dq + h^2/2 ddq + O(h^3), into solver->guess: the step of the same rule with
+// the stiffness of rest and unchanged loads. It follows accelerations as far as the step resolves them: of a mode with
+// h omega = z it takes 1 / (1 + z^2/4) (a spring that was tied across a gap has z of a hundred and more, and h^2/2 ddq
+// would throw the body out of reach).
+static void guess_step(solver_reduced *solver, const solver_coefficients *c, const double *ddq_n) {
+    const solver_reduced_options *o = &solver->options;
+    int                           r = solver->r;
+    const double                 *dq_n = solver->state.dq;
+    double                       *d = solver->guess, *rate = solver->product, *kick = solver->image;
+    for (int i = 0; i < r; i++) {
+        rate[i] = (1 - c->a5) * dq_n[i] - c->a6 * ddq_n[i];
+        kick[i] = c->a2 * dq_n[i] + (c->a3 + 1) * ddq_n[i] + o->damping_mass * rate[i];
+    }
+    dense_gemv_set(r, r, 1, solver->M, kick, d);
+    dense_gemv_add(r, r, o->damping_stiffness, solver->K0, rate, d);
+    if (solver_reduced_prepare(solver, c->a1 + o->damping_mass * c->a4, 1 + o->damping_stiffness * c->a4))
+        dense_cholesky_solve(r, solver->P, 1, d);
+    else
+        for (int i = 0; i < r; i++) d[i] = o->time_step * dq_n[i];
 }
 
-// One iteration, from q_n or, with local stiffness damping, from q + h dq + h^2/2 ddq.
+// One iteration, from q_n or, with local stiffness damping, from where the step is likely to end.
 static fem_status semi_implicit(solver_reduced *solver, const solver_coefficients *c, const double *ddq_n) {
     const solver_reduced_options *o = &solver->options;
-    double                        h = o->time_step;
-    if (o->damping_stiffness > 0 && o->damping_local) {
-        double push = unresolved(solver, ddq_n) ? 0 : h / 2;
-        for (int i = 0; i < solver->r; i++) solver->q[i] += h * (solver->state.dq[i] + push * ddq_n[i]);
-    }
+    bool                          ahead = o->damping_stiffness > 0 && o->damping_local;
+    if (ahead || solver->contact) guess_step(solver, c, ddq_n);
+    if (ahead) dense_axpy(solver->r, 1, solver->guess, solver->q);
     evaluate(solver, c, solver->q, false);
     fem_status status = newton_step(solver, c, solver->q);
-    if (status != FEM_OK) return fem_fail_prefix(status, "t = %g s: ", solver->state.time + h);
+    if (status != FEM_OK) return fem_fail_prefix(status, "t = %g s: ", solver->state.time + o->time_step);
     dense_axpy(solver->r, 1, solver->step, solver->q);
     // what the linearised balance took as the contact
     if (solver->contact) dense_gemv_add(solver->r, solver->r, -1, solver->E, solver->step, solver->contact_force);

@@ -18,26 +18,34 @@ static const double *place_of(const tree_domain *domain, const tree_evaluation *
     return place;
 }
 
-// One of the places, all lanes at once. K comes as the kernels want it: entry (a, b), a <= b, at b (b + 1)/2 + a.
+// All lanes at once, at one place, or at the two places q +- step (q - q_from), which share the reading of the
+// coefficients: f and K of the second follow on those of the first. K comes as the kernels want it: entry (a, b),
+// a <= b, at b (b + 1)/2 + a.
 static void batch_forces(const solver_tree *tree, const tree_block *block, const tree_evaluation *at, double step,
                          double *f, double *K, tree_work *work) {
-    _Alignas(64) double factor[LANES] = {0};
+    _Alignas(64) double factor[2 * LANES] = {0};
     double             *q = work->lanes;
-    int                 r = block->r;
-    memset(q, 0, (size_t)r * LANES * sizeof *q);
+    int                 r = block->r, places = step == 0 ? 1 : 2;
+    memset(q, 0, (size_t)(places * r) * LANES * sizeof *q);
     for (int lane = 0; lane < block->count; lane++) {
         const tree_domain *domain = &tree->domains[block->first + lane];
-        const double      *place = place_of(domain, at, step, work->place);
-        factor[lane] = domain->scale * domain->scale * domain->scale * domain->stiffness;
-        for (int l = 0; l < r; l++) q[l * LANES + lane] = place[l];
+        const double      *here = at->q + domain->offset, *from = step == 0 ? here : at->q_from + domain->offset;
+        double             s = domain->scale;
+        factor[lane] = factor[LANES + lane] = s * s * s * domain->stiffness;
+        for (int l = 0; l < r; l++) {
+            double way = step * (here[l] - from[l]);
+            q[l * LANES + lane] = here[l] + way;
+            if (places == 2) q[(r + l) * LANES + lane] = here[l] - way;
+        }
     }
-    cubature_batch_evaluate(tree->classes[block->class_index].batch, 1, q, factor, NULL, f, K, work->forces);
+    cubature_batch_evaluate(tree->classes[block->class_index].batch, places, q, factor, NULL, f, K, work->forces);
 }
 
-// The two places: f and K become their means, K that of df/dq with q_from fixed.
-static void mean(size_t n, const double *f2, double *f, size_t size, double spread, const double *K2, double *K) {
-    for (size_t i = 0; i < n; i++) f[i] = 0.5 * (f[i] + f2[i]);
-    for (size_t i = 0; i < size; i++) K[i] = 0.5 * ((1 + spread) * K[i] + (1 - spread) * K2[i]);
+// Means over the two places, K that of df/dq with q_from fixed.
+static void mean(size_t n, const double *f1, const double *f2, double *f, size_t size, double spread, const double *K1,
+                 const double *K2, double *K) {
+    for (size_t i = 0; i < n; i++) f[i] = 0.5 * (f1[i] + f2[i]);
+    for (size_t i = 0; i < size; i++) K[i] = 0.5 * ((1 + spread) * K1[i] + (1 - spread) * K2[i]);
 }
 
 void tree_domain_forces(const solver_tree *tree, const tree_domain *domain, const tree_evaluation *at, double *f,
@@ -48,17 +56,17 @@ void tree_domain_forces(const solver_tree *tree, const tree_domain *domain, cons
     forces->evaluate(forces->model, place_of(domain, at, step, work->place), NULL, f, K, work->forces);
     if (step == 0) return;
     forces->evaluate(forces->model, place_of(domain, at, -step, work->place), NULL, work->f2, work->K2, work->forces);
-    mean(r, work->f2, f, r * r, step, work->K2, K);
+    mean(r, f, work->f2, f, r * r, step, K, work->K2, K);
 }
 
 static void block_forces(solver_tree *tree, tree_block *block, const tree_evaluation *at, tree_work *work) {
     size_t r = (size_t)block->r;
     double step = block->mean ? at->spread : 0;
     if (r > 0 && block->count > 1 && tree->classes[block->class_index].batch) {
-        batch_forces(tree, block, at, step, block->f, block->E, work);
+        size_t n = r * LANES, size = r * (r + 1) / 2 * LANES;
+        batch_forces(tree, block, at, step, step == 0 ? block->f : work->f2, step == 0 ? block->E : work->K2, work);
         if (step == 0) return;
-        batch_forces(tree, block, at, -step, work->f2, work->K2, work);
-        mean(r * LANES, work->f2, block->f, r * (r + 1) / 2 * LANES, step, work->K2, block->E);
+        mean(n, work->f2, work->f2 + n, block->f, size, step, work->K2, work->K2 + size, block->E);
         return;
     }
     for (int lane = 0; r > 0 && lane < block->count; lane++) {

@@ -85,12 +85,13 @@ typedef struct tree_domain {
     double    *P;            // `carried` rows of the parent's stride: ddw = P ddq of the parent + carried_bias
     double    *carried_bias; // and w, dw while they are made
     double     scale, stiffness, damping_mass, damping_stiffness;
-    double    *W;                   // 3 rows of the parent's stride: of the interface to the parent
-    double    *load;                // 6 + r: set by solver_tree_set_load, or NULL
-    double    *resistance;          // its lane of the block's S: set by solver_tree_set_resistance, or NULL
-    struct tree_contact *contact;   // or NULL
-    double              *contact_S; // likewise: of contact in this pass, or NULL
-    int                  root;      // index of its tree_root, or -1
+    double    *W;                       // 3 rows of the parent's stride: of the interface to the parent
+    double    *load;                    // 6 + r: set by solver_tree_set_load, or NULL
+    double    *resistance;              // its lane of the block's S: set by solver_tree_set_resistance, or NULL
+    struct tree_contact *contact;       // or NULL
+    double              *contact_S;     // likewise: of contact in this pass, or NULL
+    int                  root;          // index of its tree_root, or -1
+    double               moved, change; // squares of lengths (tree_settle.c): in the step, by the last pass
 } tree_domain;
 
 typedef struct tree_root {
@@ -129,7 +130,7 @@ typedef struct tree_work {
     double *inertia;           // of solver_inertia_evaluate
     double *carried;           // SOLVER_MOST_CARRIED x r
     double *forces;            // of the class's forces
-    double *place, *f2, *K2;   // r, r, r (r + 1)/2 x LANES: of the second place where forces are evaluated
+    double *place, *f2, *K2;   // r, 2 r x LANES, r (r + 1) x LANES: of the places where forces are evaluated
     double *lanes;             // for kernels: 6 r + 4 (r + 7) vectors of LANES
     double *sum;               // (n + 13 + SOLVER_MOST_CARRIED) x n, n = r rounded up to a multiple of LANES
     double *square; // (r + 7) x n, n = r + 7 rounded up; what is right of the diagonal is undefined but finite
@@ -204,6 +205,7 @@ struct solver_tree {
     tree_kept kept;
     bool      accelerations_known; // ddq and the roots' a, al belong to the last step
     bool      poses_known;         // blocks hold the frames of the present state
+    double    change;              // by the last pass of this step, square of a length (tree_settle.c); 0: none yet
 
     int          point_count, spring_count;
     size_t       point_capacity, spring_capacity, row_count, row_capacity;
@@ -320,7 +322,7 @@ fem_status tree_down(solver_tree *tree, double time, double *ddq);
 // Settling (tree_settle.c): which blocks take the mean force, besides those that do; has the trial point settled in the
 // last pass; the state before a step, and back to it.
 void tree_choose_means(solver_tree *tree, const tree_evaluation *at);
-bool tree_settled(const solver_tree *tree);
+bool tree_settled(solver_tree *tree); // after every pass of a step, in turn
 void tree_keep(solver_tree *tree);
 void tree_bring_back(solver_tree *tree);
 // solver_tree_frequencies with the choice of the method (tree_modes.c): all of M, or Krylov spaces.

@@ -254,6 +254,7 @@ static fem_status try_step(solver_tree *tree, const step_weights *w, bool *settl
     bool                       contact = tree->touching;
     if (contact) tree_contact_start(tree);
     tree_weights old = start_trial(tree, w);
+    tree->change = 0;
     for (int k = 0; k < tree->block_count; k++) tree->blocks[k].mean = false, tree->blocks[k].calm = 0;
     for (int k = 0; k < o->passes || (more && !*settled && k < o->passes_most); k++) {
         memcpy(tree->q_before, tree->q_trial, (size_t)tree->dofs * sizeof *tree->q_before);
@@ -262,7 +263,7 @@ static fem_status try_step(solver_tree *tree, const step_weights *w, bool *settl
         update_trial(tree, w);
         old = (tree_weights){w->position, w->velocity};
         bool pushing = !contact || tree_contact_settle(tree);
-        if (more && k + 1 >= o->passes) *settled = pushing && tree_settled(tree);
+        if (more) *settled = tree_settled(tree) && pushing && k + 1 >= o->passes;
         tree->report.extra_passes += k >= o->passes;
     }
     if (!more) *settled = true;

@@ -169,12 +169,14 @@ static void test_loaded(void **state) {
     enum { COUNT = 60, DRAWS = 4000 };
     polynomial_case c;
     cubature_poses  poses;
+    reduced_body    reduced;
     loading         l;
     double          p[R], covariance[R * R] = {0}, worst = 0, mean = 0, bent = 0, most[COUNT];
     int             inverted = 0;
     body_create(&c, FEM_NEOHOOKEAN);
     double *u = fem_alloc((size_t)c.n, sizeof *u);
-    assert_ok(loading_create(&l, c.body, R, c.U, 0.1, 1));
+    assert_ok(reduced_body_create(&reduced, c.body, R, c.U));
+    assert_ok(loading_create(&l, &reduced, 0.1, 1));
     for (int t = 0; t < DRAWS; t++) {
         loading_draw(&l, 3, t, p);
         for (int i = 0; i < R * R; i++) covariance[i] += p[i % R] * p[i / R] / DRAWS / (l.amplitude * l.amplitude);
@@ -205,6 +207,7 @@ static void test_loaded(void **state) {
     assert_true(off < 0.06 && mean < 0.03 && worst < 0.3 && bent > 0.1 && fabs(median / 0.1 - 1) < 0.3);
     cubature_poses_destroy(&poses);
     loading_destroy(&l);
+    reduced_body_destroy(&reduced);
     fem_free(u);
     cubature_training_options o = cubature_training_default_options();
     cubature_training_report  report;
@@ -321,12 +324,43 @@ static void test_sample(void **state) {
     case_destroy(&c);
 }
 
+// A slender body whose cells are as large as it is thick: the elements of a sample must lie at every depth of it. Those
+// nearest to the centres of cells would all lie along the axis, and know nothing of bending.
+static void test_sample_of_slender_body(void **state) {
+    (void)state;
+    fem_mesh     mesh = {0};
+    const double low[3] = {0, 0, 0}, high[3] = {80, 1, 1};
+    const int    cells[3] = {320, 4, 4};
+    int          count = 0, parts[4] = {0};
+    assert_ok(fem_generate_box(&mesh, FEM_T4, low, high, cells));
+    int *elements = fem_alloc((size_t)mesh.element_count, sizeof *elements);
+    assert_ok(cubature_sample_elements(&mesh, 90, elements, &count));
+    for (int i = 0; i < count; i++) {
+        double y = 0;
+        for (int a = 0; a < 4; a++) y += mesh.vertices[3 * (size_t)mesh.elements[4 * elements[i] + a] + 1] / 4;
+        parts[(int)(4 * y)]++;
+    }
+    print_message("%d elements, in the quarters of the thickness: %d %d %d %d\n", count, parts[0], parts[1], parts[2],
+                  parts[3]);
+    assert_true(count >= 60 && count <= 90);
+    for (int k = 0; k < 4; k++) assert_true(parts[k] >= 6);
+    fem_free(elements);
+    fem_mesh_destroy(&mesh);
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forces),     cmocka_unit_test(test_gaussian),    cmocka_unit_test(test_inverted_poses),
-        cmocka_unit_test(test_methods),    cmocka_unit_test(test_incremental), cmocka_unit_test(test_loaded),
-        cmocka_unit_test(test_checkpoint), cmocka_unit_test(test_sample),      cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_forces),
+        cmocka_unit_test(test_gaussian),
+        cmocka_unit_test(test_inverted_poses),
+        cmocka_unit_test(test_methods),
+        cmocka_unit_test(test_incremental),
+        cmocka_unit_test(test_loaded),
+        cmocka_unit_test(test_checkpoint),
+        cmocka_unit_test(test_sample),
+        cmocka_unit_test(test_sample_of_slender_body),
+        cmocka_unit_test(test_bad_input),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }

@@ -73,6 +73,38 @@ static void test_order(void **unused) {
     case_destroy(&c);
 }
 
+// Where a step stops making passes it is as good as settled: within a hundredth of its way of what eight passes give.
+static void test_settled(void **unused) {
+    (void)unused;
+    static const double times[3] = {0.01, 0.03, 0.06};
+    for (int k = 0; k < 3; k++) {
+        tree_case           c;
+        solver_tree_options o = solver_tree_default_options(), exact = o;
+        double              before[64], after[64], wanted[64], numbers[256], worst = 0;
+        o.time_step = exact.time_step = times[k], exact.passes = 8, o.halvings = exact.halvings = 0;
+        case_create(&c, 7, 4, parents4, modes4, 3, 8);
+        solver_tree *tree = case_tree(&c, SOLVER_ROOT_FREE, &o, 0.02),
+                    *other = case_tree(&c, SOLVER_ROOT_FREE, &exact, 0.02);
+        assert_true(solver_tree_state_size(tree) <= 256);
+        start_flight(&c, tree, 0.1, 0.5);
+        run(tree, 1); // the first has no guess
+        int passes = solver_tree_get_report(tree).extra_passes;
+        for (int step = 0; step < 50; step++) {
+            configuration(&c, tree, before);
+            solver_tree_save_state(tree, numbers);
+            assert_ok(solver_tree_restore_state(other, numbers));
+            run(tree, 1), run(other, 1);
+            configuration(&c, tree, after), configuration(&c, other, wanted);
+            worst = fmax(worst, distance(c.dofs, after + 12, wanted + 12) / distance(c.dofs, before + 12, wanted + 12));
+        }
+        printf("   steps of %g s: off by at most %.1e of the way, %.2f passes\n", times[k], worst,
+               2 + (solver_tree_get_report(tree).extra_passes - passes) / 50.0);
+        assert_true(worst < 0.01);
+        solver_tree_destroy(tree), solver_tree_destroy(other);
+        case_destroy(&c);
+    }
+}
+
 // Free flight without damping: momentum, angular momentum and energy drift with the square of the step.
 static void conservation(bool carried) {
     tree_case c;
@@ -530,10 +562,10 @@ static void test_bad_input(void **unused) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),      cmocka_unit_test(test_conservation), cmocka_unit_test(test_energies),
-        cmocka_unit_test(test_stiff),      cmocka_unit_test(test_scale),        cmocka_unit_test(test_factors),
-        cmocka_unit_test(test_rigid),      cmocka_unit_test(test_threads),      cmocka_unit_test(test_driven),
-        cmocka_unit_test(test_divergence), cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_order),    cmocka_unit_test(test_settled),    cmocka_unit_test(test_conservation),
+        cmocka_unit_test(test_energies), cmocka_unit_test(test_stiff),      cmocka_unit_test(test_scale),
+        cmocka_unit_test(test_factors),  cmocka_unit_test(test_rigid),      cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_driven),   cmocka_unit_test(test_divergence), cmocka_unit_test(test_bad_input),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }

@@ -2,6 +2,7 @@
 // read by the reader of that ending. Whatever they are, the reader answers with a status, leaks nothing, gives no mesh
 // that the check refuses, and what it accepts survives being written and read again.
 #include "libscene/checkpoint.h"
+#include "libscene/skeleton.h"
 
 #include <math.h>
 #include <signal.h>
@@ -163,6 +164,23 @@ static void read_scene(void) {
     if (scene_load(&s, path, 0, NULL) == FEM_OK) scene_destroy(s);
 }
 
+// A plant that is accepted is the same when written and read again; as a scene it is written or refused.
+static void read_skeleton(void) {
+    scene_skeleton skeleton = {0}, back = {0};
+    if (scene_skeleton_read(&skeleton, path, 1) == FEM_OK) {
+        insist(scene_skeleton_write(&skeleton, other) == FEM_OK, "a skeleton that is not written");
+        insist(scene_skeleton_read(&back, other, 1) == FEM_OK, "what was written is not read");
+        insist(back.branch_count == skeleton.branch_count && back.leaf_count == skeleton.leaf_count, "another plant");
+        scene_plant_options options = scene_plant_default_options();
+        scene_plant_report  report;
+        fem_status          status = scene_plant_write(&skeleton, &options, other, &report);
+        insist(status == FEM_OK || status == FEM_BAD_INPUT, "a status that no skeleton deserves");
+        unlink(other);
+    }
+    scene_skeleton_destroy(&skeleton);
+    scene_skeleton_destroy(&back);
+}
+
 static void read_model(void) {
     scene_model         *model = NULL;
     const scene_drawing *drawing;
@@ -307,6 +325,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         write_file(path, data, size);
         is(".fill")                 ? fill_surface()
         : is(".glb")                ? read_model()
+        : is(".skeleton")           ? read_skeleton()
         : is(".bou")                ? read_list()
         : is(".npy") || is(".mtx")  ? read_matrix()
         : fem_path_is_surface(path) ? read_surface()
