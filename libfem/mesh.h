@@ -252,6 +252,9 @@ typedef struct fem_embedding {
 } fem_embedding;
 fem_status fem_embed_points(fem_embedding *embedding, const fem_mesh *mesh, int point_count, const double *points);
 void       fem_embedding_apply(const fem_embedding *embedding, const double *field, double *out); // 3 per vertex
-void       fem_embedding_destroy(fem_embedding *embedding);
+// From p, which was embedded as that point, to its element; of a tetrahedron an upper bound: to the point that weights
+// without the negative ones give.
+double fem_embedding_distance(const fem_embedding *embedding, const fem_mesh *mesh, int point, const double p[3]);
+void   fem_embedding_destroy(fem_embedding *embedding);
 
 #endif

@@ -363,6 +363,17 @@ static const scene_key scatter_keys[] = {
 static const scene_table scatter_table = {.name = "scatter", TABLE(scatter_keys),
     .about = "Seeded random places on the surface of the parent, even by area. The parts turn at random about the normal."};
 
+static const scene_key components_keys[] = {
+    {.name = "tolerance", .fallback = {1e-4}, .low_open = true, .high = 0.01, AT(raw_components, tolerance),
+     .about = "how far vertices of a copy may be from those of its model, over the radius of gyration of the piece"},
+    {.name = "reach", .fallback = {0}, .otherwise = "a fiftieth of the diagonal of the piece", .unit = "m", POSITIVE(1e9), AT(raw_components, reach),
+     .about = "how far pieces may be apart and touch"},
+    {.name = "modes", .type = KEY_INTEGER, .shape = SHAPE_ANY, .otherwise = "those of the part", WITHIN(0, 1000), AT(raw_components, modes),
+     .about = "of each class: one number for all, or a list, c0 first; 0 makes it rigid"},
+};
+static const scene_table components_table = {.name = "components", TABLE(components_keys),
+    .about = "The pieces of a part's mesh as instances: copies, found up to rotation, translation and scale, share a class."};
+
 static const scene_key object_keys[] = {
     {.name = "part", .type = KEY_TEXT, .alternative = true, AT(raw_object, part), .about = "the part that the object is made of"},
     {.name = "group", .type = KEY_TEXT, .alternative = true, AT(raw_object, group), .about = "a group from `groups`, placed as a whole"},
@@ -385,6 +396,8 @@ static const scene_key object_keys[] = {
     {.name = "velocity", .only = 1 << OBJECT_PART, .shape = SHAPE_VECTOR, .fallback = {0, 0, 0}, .unit = "m/s", WITHIN(-1e6, 1e6), AT(raw_object, velocity), .about = "of the centre of mass at time 0; a body without supports only"},
     {.name = "spin", .only = 1 << OBJECT_PART, .shape = SHAPE_VECTOR, .fallback = {0, 0, 0}, .unit = "rad/s", WITHIN(-1e6, 1e6), AT(raw_object, spin),
      .about = "angular velocity at time 0, about the centre of mass; a body without supports only"},
+    {.name = "components", .type = KEY_SECTION, .only = 1 << OBJECT_PART, .otherwise = "one body", .table = &components_table, AT(raw_object, components),
+     .about = "taken apart into the connected pieces of its mesh, when the solver's method is `reduced`"},
     {.name = "decompose", .type = KEY_SECTION, .only = 1 << OBJECT_PART, .otherwise = "one body", .table = &decompose_table, AT(raw_object, decompose), .about = "cut into domains, when the solver's method is `reduced`"},
 };
 const scene_table scene_object_table = {.name = "object", TABLE(object_keys), ONE_OF(raw_object),

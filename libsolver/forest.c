@@ -16,6 +16,16 @@ static void place(const solver_placement *at, const double X[3], double x[3]) {
     for (int i = 0; i < 3; i++) x[i] = at->p[i] + at->scale * turned[i];
 }
 
+// X = Q^T (x - p) / scale
+void solver_placement_invert(solver_placement *inverse, const solver_placement *at) {
+    solver_placement made = {.scale = 1 / at->scale};
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 3; k++) made.Q[3 * i + k] = at->Q[3 * k + i];
+    mat3_mul_vec(made.p, made.Q, at->p);
+    for (int i = 0; i < 3; i++) made.p[i] *= -made.scale;
+    *inverse = made;
+}
+
 void solver_placement_compose(solver_placement *c, const solver_placement *a, const solver_placement *b) {
     solver_placement made = {.scale = a->scale * b->scale};
     place(a, b->p, made.p);
@@ -176,17 +186,6 @@ static void extrapolate(const fem_mesh *mesh, const int *vertices, const double 
     for (int c = 0; c < 8; c++) weights[c] += vec3_dot(dN[c], step);
 }
 
-// Distance from the nearest element; of a tetrahedron an upper bound: to the point that clamped weights give.
-static double distance_to(const fem_mesh *mesh, const fem_embedding *e, size_t point, const double p[3]) {
-    size_t width = (size_t)e->width;
-    double x[3] = {0}, sum = 0;
-    for (size_t k = 0; k < width; k++) sum += fmax(e->weights[point * width + k], 0);
-    for (size_t k = 0; k < width; k++)
-        vec3_axpy(x, fmax(e->weights[point * width + k], 0) / sum,
-                  mesh->vertices + 3 * (size_t)e->vertices[point * width + k]);
-    return vec3_distance(x, p);
-}
-
 static void attachment_point(const solver_forest *f, const solver_attachment *a, int k, double x[3]) {
     const solver_part *child = &f->parts[a->child];
     place(&a->at, child->mesh->vertices + 3 * (size_t)child->fixed[k], x);
@@ -213,7 +212,7 @@ static fem_status embed_roots(solver_forest *f, int part, double *farthest) {
     for (int k = 0; k < f->attachment_count; k++)
         for (int i = 0; f->attachments[k].part == part && i < f->parts[f->attachments[k].child].fixed_count; i++) {
             size_t at = (size_t)(f->attachments[k].first + i);
-            farthest[k] = fmax(farthest[k], distance_to(mesh, &f->points[part], at, x + 3 * at));
+            farthest[k] = fmax(farthest[k], fem_embedding_distance(&f->points[part], mesh, (int)at, x + 3 * at));
         }
     for (size_t i = 0; mesh->type == FEM_H8 && i < count; i++)
         extrapolate(mesh, f->points[part].vertices + 8 * i, x + 3 * i, f->points[part].weights + 8 * i);

@@ -28,6 +28,7 @@ typedef struct solver_placement {
     double p[3], Q[9], scale;
 } solver_placement;
 void solver_placement_identity(solver_placement *at);
+void solver_placement_invert(solver_placement *inverse, const solver_placement *at); // may be the same
 // c = a after b; c may be one of them
 void solver_placement_compose(solver_placement *c, const solver_placement *a, const solver_placement *b);
 
