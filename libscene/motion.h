@@ -2,7 +2,7 @@
 #ifndef LIMBER_SCENE_MOTION_H
 #define LIMBER_SCENE_MOTION_H
 
-#include "libscene/scene.h"
+#include "libscene/internal.h"
 
 // A piece of the body that moves as one frame with modes in it: x = p + Q (X + U q), X the vertices of its mesh.
 typedef struct scene_limb {
@@ -82,6 +82,35 @@ void       scene_contacts_report(const scene_contacts *c, scene_result *result);
 void       scene_contacts_destroy(scene_contacts *c); // before the tree
 // Surface area at each vertex of a mesh. Caller frees.
 fem_status scene_vertex_areas(const fem_mesh *mesh, double **areas);
+
+// What the motions of trees have in common, be their pieces domains or instances (motion_loads.c); each begins with it.
+typedef struct scene_tree_motion {
+    scene_motion    base;
+    const scene    *s;
+    const fem_mesh *mesh; // of the whole
+    solver_tree    *tree;
+    int             loaded;   // vertices that loads act on
+    int            *vertices; // those, ascending
+    int            *points;   // and where the tree has them
+    double         *loads;    // per action: 3 per loaded vertex
+    double         *total;    // 3 per loaded vertex
+    bool           *done;     // per action: this change of stiffness has been made
+    scene_contacts  contacts;
+    scene_wind     *wind;  // or NULL
+    double         *u, *v; // 3 per vertex
+    double          seconds;
+    int             steps;
+} scene_tree_motion;
+// Fills what a motion does alike for all trees; `show`, `report` and `destroy` are its own.
+fem_status scene_tree_motion_begin(scene_tree_motion *m, const scene *s);
+// The loads, when the tree is there. `at` finds the point of the tree at a vertex, -1: there is none. The body may be
+// NULL.
+typedef fem_status scene_find_point(scene_tree_motion *m, int vertex, int *point);
+fem_status         scene_tree_motion_load(scene_tree_motion *m, const fem_body *body, scene_find_point *at);
+// Changes of stiffness up to a time that have not been made yet.
+fem_status scene_tree_motion_stiffen(scene_tree_motion *m, double time);
+void       scene_tree_motion_report(const scene_tree_motion *m, scene_result *result);
+void       scene_tree_motion_end(scene_tree_motion *m); // frees what it holds, and the tree
 
 void scene_report_assembly(const solver_assembly *assembly, scene_result *result);
 
