@@ -59,8 +59,11 @@ static void evaluate(const void *model, const double *q, double *energy, double 
 
 cubature_forces cubature_stitched_forces(const cubature_stitched *s) {
     size_t r = (size_t)s->r, m = (size_t)s->inner.r;
-    return (cubature_forces){
-        .r = s->r, .work = s->inner.work + 2 * m + m * m + m * r + r, .evaluate = evaluate, .model = s};
+    return (cubature_forces){.r = s->r,
+                             .work = s->inner.work + 2 * m + m * m + m * r + r,
+                             .evaluate = evaluate,
+                             .model = s,
+                             .nonconservative = s->inner.nonconservative};
 }
 
 fem_status cubature_reuse(cubature_stitched **result, const cubature_forces *old, const modes_basis *old_basis,

@@ -12,6 +12,13 @@ fem_status cubature_stitched_create(cubature_stitched **stitched, const cubature
 void       cubature_stitched_destroy(cubature_stitched *stitched);
 cubature_forces cubature_stitched_forces(const cubature_stitched *stitched);
 
+// Forces of a body whose coordinates fall into blocks that know nothing of each other: the coordinates of forces[i]
+// stand behind those of forces[i - 1]. The models must outlive this.
+typedef struct cubature_pieces cubature_pieces;
+fem_status      cubature_pieces_create(cubature_pieces **pieces, int count, const cubature_forces *forces);
+void            cubature_pieces_destroy(cubature_pieces *pieces);
+cubature_forces cubature_pieces_forces(const cubature_pieces *pieces);
+
 // Forces of the body before reused for a new basis: T = U_old^T M U, L such that the linear part is K_new (r x r, U^T
 // K^ U) exactly. What they miss is the nonlinear force of the part of U that U_old has not: check it.
 fem_status cubature_reuse(cubature_stitched **stitched, const cubature_forces *old, const modes_basis *old_basis,

@@ -473,6 +473,9 @@ void scene_class_destroy(scene_class *c) {
     if (!c) return;
     modes_basis_destroy(&c->basis);
     cubature_polynomial_destroy(&c->polynomial);
+    for (int i = 0; i < c->part_count; i++) cubature_polynomial_destroy(&c->parts[i]);
+    fem_free(c->parts);
+    cubature_pieces_destroy(c->pieces);
     cubature_full_destroy(c->full);
     cubature_rule_destroy(&c->rule);
     cubature_stitched_destroy(c->springs);
@@ -480,5 +483,6 @@ void scene_class_destroy(scene_class *c) {
     fem_mesh_destroy(&c->mesh);
     fem_free(c->K0);
     fem_free(c->M);
+    fem_free(c->carried);
     fem_free(c);
 }

@@ -13,9 +13,13 @@ typedef struct scene_class {
     cubature_rule            rule;       // SCENE_CUBATURE
     cubature_training_report training;   // likewise
     cubature_forces          forces;     // of whichever of them it is, and of springs where there are
+    int                      part_count; // SCENE_POLYNOMIAL, of a stitched body in several groups of pieces
+    cubature_polynomial     *parts;      // of each
+    cubature_pieces         *pieces;     // all of them
     cubature_stitched       *springs;    // of a stitched body, else NULL
     fem_mesh                 mesh;       // with body: of a stitched body whose domains are stiffer than the part's
     fem_body                *body;       // else NULL
+    bool                    *carried;    // per column: carries a motion that the modes do not have; NULL: none does
     double                  *M;          // r x r; NULL = identity
     bool                     cached;     // read from the cache
     bool                     kept;       // in the cache now

@@ -492,8 +492,8 @@ typedef struct scene_sail {
 } scene_sail;
 fem_status scene_wind_create(scene_wind **wind, const scene *s, int class_count, const scene_sail *sails, int count,
                              const solver_tree_instance *instances);
-// Loads of the wind at the tree's present state, instead of those that it has, or besides them.
-fem_status scene_wind_apply(scene_wind *wind, solver_tree *tree, bool besides);
+// A step of the tree with the loads of the wind, instead of those that it has, or besides them.
+fem_status scene_wind_step(scene_wind *wind, solver_tree *tree, bool besides);
 
 // ---- the run's pieces (forces.c) ------------------------------------------------------------------------------
 

@@ -30,6 +30,9 @@ struct scene_motion {
     size_t (*state_size)(const scene_motion *motion);
     void (*save)(const scene_motion *motion, double *numbers);
     fem_status (*restore)(scene_motion *motion, int steps, const double *numbers);
+    // Before `restore`: makes the changes of these steps once more, on which the size depends. NULL: it is always the
+    // same.
+    fem_status (*repeat)(scene_motion *motion, int steps, size_t size, const double *numbers);
     // Of a stitched body: what was changed so far. Whoever takes them sets them to nothing.
     int           change_count;
     scene_change *changes;

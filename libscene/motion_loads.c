@@ -45,8 +45,10 @@ static fem_status step(scene_motion *motion, double time) {
     FEM_TRY(scene_tree_motion_stiffen(m, time - h));
     FEM_TRY(apply_loads(m, time - h / 2));
     FEM_TRY(scene_contacts_apply(&m->contacts, time - h, time));
-    if (m->wind) FEM_TRY(scene_wind_apply(m->wind, m->tree, m->contacts.count > 0 && !m->contacts.implicit));
-    FEM_TRY(solver_tree_step(m->tree));
+    if (m->wind)
+        FEM_TRY(scene_wind_step(m->wind, m->tree, m->contacts.count > 0 && !m->contacts.implicit));
+    else
+        FEM_TRY(solver_tree_step(m->tree));
     motion->time = time;
     m->steps++;
 done:

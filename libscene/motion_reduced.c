@@ -32,6 +32,8 @@ typedef struct reduced_motion {
     scene_forces        forces;    // free: loads as forces at vertices
     scene_stitching    *stitching; // NULL: the body stays as it is
     double              stitched;  // up to this time its changes are made
+    double             *state;     // with it: 2 x 3 per vertex, displacements and velocities at the last change
+    bool                carries;   // the class has columns for what of that its modes do not have
     size_t              change_room;
     const fem_progress *progress;
     char              **notes;
@@ -50,7 +52,7 @@ static void destroy(scene_motion *motion) {
     fem_free(m->base.changes);
     fem_free(m->gravity), fem_free(m->weight), fem_free(m->density), fem_free(m->loads), fem_free(m->load),
         fem_free(m->changed);
-    fem_free(m->M), fem_free(m->u), fem_free(m->v), fem_free(m->row);
+    fem_free(m->M), fem_free(m->u), fem_free(m->v), fem_free(m->row), fem_free(m->state);
     scene_forces_destroy(&m->forces);
     fem_free(m);
 }
@@ -226,6 +228,7 @@ done:
 }
 
 static fem_status make_changes(reduced_motion *m, double time);
+static fem_status go_home(reduced_motion *m);
 
 static fem_status step(scene_motion *motion, double time) {
     fem_status      status = FEM_OK;
@@ -236,6 +239,7 @@ static fem_status step(scene_motion *motion, double time) {
     if (m->held) {
         load_held(m, time);
         FEM_TRY(solver_reduced_step(m->held));
+        FEM_TRY(go_home(m));
     } else {
         FEM_TRY(load_free(m, time));
         FEM_TRY(solver_free_step(m->free));
@@ -247,17 +251,47 @@ done:
 
 // ---- checkpoints ---------------------------------------------------------------------------------------------------
 
+// Of a stitched body also the state at its last change, on which its basis depends; its size is that of the present
+// class.
+static size_t change_size(const reduced_motion *m) { return m->stitching ? 1 + 2 * (size_t)m->class->basis.n : 0; }
+
 static size_t state_size(const scene_motion *motion) {
     const reduced_motion *m = (const reduced_motion *)motion;
-    return m->held ? solver_reduced_state_size(m->held) : solver_free_state_size(m->free);
+    return change_size(m) + (m->held ? solver_reduced_state_size(m->held) : solver_free_state_size(m->free));
 }
 
 static void save(const scene_motion *motion, double *numbers) {
     const reduced_motion *m = (const reduced_motion *)motion;
+    if (m->stitching) {
+        numbers[0] = m->carries;
+        memcpy(numbers + 1, m->state, (change_size(m) - 1) * sizeof *numbers);
+    }
     if (m->held)
-        solver_reduced_save_state(m->held, numbers);
+        solver_reduced_save_state(m->held, numbers + change_size(m));
     else
         solver_free_save_state(m->free, numbers);
+}
+
+static fem_status make_change(reduced_motion *m, double time, const double *state, bool carry);
+
+// The changes up to a time, each as it was made: the last one from the state that it had then.
+static fem_status repeat(scene_motion *motion, int steps, size_t size, const double *numbers) {
+    fem_status      status = FEM_OK;
+    reduced_motion *m = (reduced_motion *)motion;
+    double          time = steps * m->s->solver.time_step;
+    if (!m->stitching) return FEM_OK;
+    if (size < change_size(m)) return fem_fail(FEM_BAD_INPUT, "its state has %zu numbers", size);
+    for (size_t i = 0; i < change_size(m); i++)
+        if (!isfinite(numbers[i])) return fem_fail(FEM_BAD_INPUT, "its state is not finite");
+    double next = scene_next_change(m->s, m->stitched), last = m->stitched;
+    for (double at = next; at <= time; at = scene_next_change(m->s, at)) last = at;
+    for (; next <= time; next = scene_next_change(m->s, next)) {
+        bool carry = next == last && numbers[0] != 0;
+        FEM_TRY(make_change(m, next, carry ? numbers + 1 : NULL, carry));
+        m->stitched = next;
+    }
+done:
+    return status;
 }
 
 // Changes of materials are made once more in their order, which decides what is left of each.
@@ -266,7 +300,8 @@ static fem_status restore(scene_motion *motion, int steps, const double *numbers
     reduced_motion *m = (reduced_motion *)motion;
     double          h = m->s->solver.time_step;
     for (int k = 1; k <= steps; k++) FEM_TRY(change_materials(m, k * h));
-    for (int k = 1; k <= steps; k++) FEM_TRY(make_changes(m, k * h));
+    if (m->stitching) memcpy(m->state, numbers + 1, (change_size(m) - 1) * sizeof *numbers);
+    numbers += change_size(m);
     if (m->held) {
         load_held(m, steps * h);
         FEM_TRY(solver_reduced_restore_state(m->held, numbers));
@@ -385,7 +420,7 @@ done:
 // --------------------------------------------------------------------------------------------------------
 
 // Another class, and the motion carried over into it. All or nothing.
-static fem_status take_class(reduced_motion *m, scene_class *class, const double *springs,
+static fem_status take_class(reduced_motion *m, scene_class *class, const scene_passage *passage,
                              solver_rebase_report *report) {
     fem_status      status = FEM_OK;
     solver_contact *contact = NULL;
@@ -400,7 +435,7 @@ static fem_status take_class(reduced_motion *m, scene_class *class, const double
     FEM_TRY(project_loads(m, &class->basis, gravity, loads));
     FEM_TRY(make_contact(m, &class->basis, &contact));
     FEM_TRY(solver_reduced_rebase(&m->held, &m->class->basis, &class->basis, scene_stitching_problem(m->stitching)->M,
-                                  &class->forces, springs, report));
+                                  &class->forces, passage->springs, passage->pull, report));
     // from here on nothing fails
     if (m->class != m->first) scene_class_destroy(m->class);
     solver_contact_destroy(m->contact);
@@ -439,22 +474,35 @@ static fem_status note_change(reduced_motion *m, const scene_change *c) {
     return scene_add_note(m->notes, text);
 }
 
-// One change: the class of the body as it is then. A change that cannot be made leaves everything as it was.
-static fem_status make_change(reduced_motion *m, double time) {
+// J, kinetic and of strain
+static double present_energy(const reduced_motion *m) {
+    solver_energies e;
+    solver_reduced_energies(m->held, &e);
+    return e.kinetic + fabs(e.strain);
+}
+
+// A body without stitches is in its first class when that has all but this part of its energy.
+static const double AT_HOME = 1e-3;
+
+// One change: the class of the body as it is then, from a state (NULL: at rest); `carry`: nothing of it is lost. A
+// change that cannot be made leaves everything as it was.
+static fem_status make_change(reduced_motion *m, double time, const double *state, bool carry) {
     fem_status status = FEM_OK;
     scene_class *class = NULL;
-    double      *springs = NULL;
-    bool         changed = false;
-    scene_change change = {0};
+    scene_passage passage = {0};
+    bool          changed = false;
+    double        energy = 0;
+    scene_change  change = {0};
     FEM_TRY(scene_stitching_set(m->stitching, time, &changed));
     if (!changed) goto done;
     FEM_TRY(fem_grow((void **)&m->base.changes, &m->change_room, (size_t)m->base.change_count + 1,
                      sizeof *m->base.changes));
-    show_held(m);
-    double energy = scene_stitching_energy(m->stitching, m->u);
-    FEM_TRY(scene_stitching_class(m->stitching, m->progress, &class, &springs, &change));
+    if (state) FEM_TRY(scene_stitching_energy(m->stitching, state, &energy));
+    FEM_TRY(scene_stitching_class(m->stitching, state, carry, m->progress, &class, &passage, &change));
     change.time = time;
-    FEM_TRY(take_class(m, class ? class : m->first, springs, &change.state));
+    FEM_TRY(take_class(m, class ? class : m->first, &passage, &change.state));
+    scene_stitching_commit(m->stitching);
+    m->carries = class && class->carried && carry;
     class = NULL;
     // of the shape before: gaps that the new basis has closed were work of the springs
     change.state.springs = energy;
@@ -470,8 +518,44 @@ done:
         fem_fail(status, "%s", message);
     }
     if (class != m->first) scene_class_destroy(class);
-    fem_free(springs);
+    scene_passage_destroy(&passage);
     scene_change_destroy(&change);
+    return status;
+}
+
+// A change in flight. A body that has no stitches any more takes its first class again, unless that would lose some of
+// its motion.
+static fem_status change_now(reduced_motion *m, double time) {
+    fem_status status = FEM_OK;
+    double     lost = INFINITY;
+    bool       changed = false, moves = false;
+    size_t     n = (size_t)m->class->basis.n;
+    show_held(m);
+    memcpy(m->state, m->u, n * sizeof *m->u), memcpy(m->state + n, m->v, n * sizeof *m->v);
+    for (size_t i = 0; i < 2 * n; i++) moves = moves || m->state[i] != 0;
+    if (!moves) return make_change(m, time, NULL, false);
+    FEM_TRY(scene_stitching_set(m->stitching, time, &changed));
+    if (scene_stitching_is_first(m->stitching))
+        status = scene_stitching_lost(m->stitching, &m->first->basis, m->state, &lost);
+    FEM_TRY(scene_stitching_set(m->stitching, m->stitched, &changed));
+    FEM_TRY(status);
+    status = make_change(m, time, m->state, !(lost <= AT_HOME * present_energy(m)));
+done:
+    return status;
+}
+
+// The first class as soon as the columns that carry what it has not hold hardly any energy.
+static fem_status go_home(reduced_motion *m) {
+    if (!m->carries || !scene_stitching_is_first(m->stitching)) return FEM_OK;
+    const solver_coordinates *state = solver_reduced_state(m->held);
+    double                    energy = 0;
+    for (int j = 0; j < m->class->basis.r; j++)
+        if (m->class->carried[j])
+            energy += state->dq[j] * state->dq[j] / 2 + m->class->basis.omega2[j] * state->q[j] * state->q[j] / 2;
+    if (energy > AT_HOME * present_energy(m)) return FEM_OK;
+    const scene_passage plain = {0};
+    fem_status          status = take_class(m, m->first, &plain, NULL);
+    if (status == FEM_OK) m->carries = false;
     return status;
 }
 
@@ -479,18 +563,35 @@ done:
 static fem_status make_changes(reduced_motion *m, double time) {
     if (!m->stitching) return FEM_OK;
     if (m->stitched < 0) { // what is there from the beginning
-        fem_status status = make_change(m, 0);
+        fem_status status = make_change(m, 0, NULL, false);
         if (status != FEM_OK) return status;
         m->stitched = 0;
     }
     double next = scene_next_change(m->s, m->stitched);
     while (next <= time) {
-        fem_status status = make_change(m, next);
+        fem_status status = change_now(m, next);
         if (status != FEM_OK) return status;
         m->stitched = next;
         next = scene_next_change(m->s, next);
     }
     return FEM_OK;
+}
+
+// What is held of the body, and its first class: of a body in several pieces another one than the part's.
+static fem_status begin_stitching(reduced_motion *m) {
+    fem_status   status = FEM_OK;
+    scene_class *first = NULL;
+    m->stitched = -1;
+    m->state = fem_calloc(6 * (size_t)m->mesh->vertex_count, sizeof *m->state);
+    if (!m->state) return fem_fail(FEM_NO_MEMORY, "no memory for %d vertices", m->mesh->vertex_count);
+    FEM_TRY(scene_stitching_create(&m->stitching, m->s, m->body, m->first, m->progress));
+    FEM_TRY(scene_stitching_first(m->stitching, m->progress, &first));
+    if (!first) return FEM_OK;
+    scene_class_destroy(m->first);
+    m->first = first;
+    scene_stitching_begin(m->stitching, first);
+done:
+    return status;
 }
 
 fem_status scene_motion_reduced(scene_motion **motion, const scene *s, const fem_body *body,
@@ -508,10 +609,12 @@ fem_status scene_motion_reduced(scene_motion **motion, const scene *s, const fem
                              .destroy = destroy,
                              .state_size = state_size,
                              .save = save,
+                             .repeat = repeat,
                              .restore = restore};
     m->base.limb_count = 1, m->base.limb = limb, m->base.pose = pose;
     m->body = body, m->progress = progress, m->notes = notes;
     FEM_TRY(scene_class_create(&m->first, part, body, s->solver.mass, s->cache, progress, notes));
+    if (scene_has_stitching(s)) FEM_TRY(begin_stitching(m));
     m->class = m->first;
     FEM_TRY(allocate(m));
     bool changes = false;
@@ -526,10 +629,8 @@ fem_status scene_motion_reduced(scene_motion **motion, const scene *s, const fem
     FEM_TRY(change_materials(m, 0));
     FEM_TRY(make_contact(m, &m->class->basis, &m->contact));
     FEM_TRY(use_contact(m));
-    if (scene_has_stitching(s)) {
+    if (m->stitching) {
         m->base.limb_count = 0; // its basis is not one for all frames
-        FEM_TRY(scene_stitching_create(&m->stitching, s, body, m->first, progress));
-        m->stitched = -1;
         FEM_TRY(make_changes(m, 0));
     }
     if (m->held) load_held(m, 0);

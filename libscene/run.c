@@ -24,7 +24,8 @@ typedef struct simulation {
     int                 steps;
     fem_hash            key; // of the checkpoints
     char               *checkpoint_path;
-    double             *state;    // of the motion, to be written
+    double             *state; // of the motion, to be written
+    size_t              state_room;
     scene_checkpoint    from;     // frames 0: the run begins at time 0
     double              diagonal; // of the bounding box
     char               *notes;
@@ -190,11 +191,15 @@ done:
 }
 
 static fem_status restore(simulation *sim) {
+    fem_status status = FEM_OK;
+    if (sim->motion->repeat)
+        status = sim->motion->repeat(sim->motion, sim->from.steps, sim->from.state_size, sim->from.state);
+    if (status != FEM_OK) return fem_fail_prefix(status, "%s: ", sim->checkpoint_path);
     size_t size = sim->motion->state_size(sim->motion);
     if (sim->from.state_size != size)
         return fem_fail(FEM_BAD_INPUT, "%s: its state has %zu numbers, expected %zu", sim->checkpoint_path,
                         sim->from.state_size, size);
-    fem_status status = sim->motion->restore(sim->motion, sim->from.steps, sim->from.state);
+    status = sim->motion->restore(sim->motion, sim->from.steps, sim->from.state);
     if (status != FEM_OK) return fem_fail_prefix(status, "%s: ", sim->checkpoint_path);
     sim->steps = sim->from.steps;
     return FEM_OK;
@@ -202,7 +207,11 @@ static fem_status restore(simulation *sim) {
 
 static fem_status keep_checkpoint(simulation *sim) {
     scene_checkpoint c = {.steps = sim->steps, .state_size = sim->motion->state_size(sim->motion)};
-    if (!sim->state) sim->state = fem_alloc(c.state_size, sizeof *sim->state);
+    if (sim->state_room < c.state_size) { // a stitched body may have more modes than before
+        fem_free(sim->state);
+        sim->state = fem_alloc(c.state_size, sizeof *sim->state);
+        sim->state_room = sim->state ? c.state_size : 0;
+    }
     if (!sim->state) return fem_fail(FEM_NO_MEMORY, "no memory for a checkpoint of %zu numbers", c.state_size);
     scene_record_describe(sim->record, &c);
     if (sim->glb) {

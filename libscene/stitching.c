@@ -9,6 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+// What distinguishes a body from the one without stitches.
+typedef struct springs_of {
+    int           count;
+    modes_stitch *list;
+    double       *factor; // per domain; NULL: all 1
+} springs_of;
+
+static void springs_destroy(springs_of *springs) {
+    fem_free(springs->list), fem_free(springs->factor);
+    *springs = (springs_of){0};
+}
+
 struct scene_stitching {
     const scene       *s;
     const scene_part  *part;
@@ -20,14 +32,19 @@ struct scene_stitching {
     modes_inverse     *inverse;
     modes_basis        linear; // of the body without stitches
     modes_rights       rights; // likewise; empty without derivatives
+    modes_basis        plain;  // of the part, without motions of its pieces
     modes_stitched    *stitched;
-    int                before_count; // springs of the class that was made last
-    modes_stitch      *before;
+    springs_of         before, next; // of the class that the body has, and of the one that was made for it
 };
 
 const char *scene_stitch_form_name(scene_stitch_form form) {
     if (form <= SCENE_STITCH_ATTACHMENT) return modes_stitch_form_name((modes_stitch_form)form);
     return form == SCENE_STITCH_SCRATCH ? "scratch" : "original";
+}
+
+void scene_passage_destroy(scene_passage *passage) {
+    fem_free(passage->springs), fem_free(passage->pull);
+    *passage = (scene_passage){0};
 }
 
 void scene_change_destroy(scene_change *change) {
@@ -62,11 +79,20 @@ void scene_stitching_destroy(scene_stitching *t) {
     modes_inverse_destroy(t->inverse);
     modes_basis_destroy(&t->linear);
     modes_rights_destroy(&t->rights);
+    modes_basis_destroy(&t->plain);
+    springs_destroy(&t->before), springs_destroy(&t->next);
     fem_sparse_destroy(&t->K);
     fem_sparse_destroy(&t->M);
     fem_free(t->fixed);
-    fem_free(t->before);
     fem_free(t);
+}
+
+static fem_status copy_basis(const modes_basis *from, modes_basis *to) {
+    fem_status status = modes_basis_allocate(to, from->n, from->r);
+    if (status != FEM_OK) return status;
+    memcpy(to->U, from->U, (size_t)from->n * (size_t)from->r * sizeof *to->U);
+    memcpy(to->omega2, from->omega2, (size_t)from->r * sizeof *to->omega2);
+    return FEM_OK;
 }
 
 // New derivatives are those of the first six modes; as many old ones as twice the basis are kept, lowest first.
@@ -102,6 +128,7 @@ fem_status scene_stitching_create(scene_stitching **stitching, const scene *s, c
     FEM_TRY(modes_lanczos(&t->problem, &options, progress, &t->linear, NULL));
     if (first && t->part->modes.recipe.derivatives > 0)
         FEM_TRY(modes_rights_create(&t->rights, body, t->inverse, &t->linear, kept_pairs(t)));
+    if (first) FEM_TRY(copy_basis(&first->basis, &t->plain));
     FEM_TRY(modes_stitched_create(&t->stitched, &t->problem, t->inverse));
     *stitching = t;
     t = NULL;
@@ -267,6 +294,11 @@ done:
     return status;
 }
 
+// The weights of a modal rule belong to the coordinates that it was trained for: such a body keeps to its modes.
+static bool is_modal(const scene_stitching *t) {
+    return t->part->forces == SCENE_CUBATURE && t->part->training.method == CUBATURE_MODAL;
+}
+
 // Old modes move one domain each, whose factor is that of their frequencies.
 static fem_status scale_frequencies(const scene_stitching *t, modes_basis *old) {
     old->omega2 = fem_copy(t->linear.omega2, (size_t)t->linear.r, sizeof *old->omega2);
@@ -294,12 +326,10 @@ fem_status scene_stitching_linear(scene_stitching *t, scene_stitch_form form, mo
         goto done;
     }
     if (form == SCENE_STITCH_ORIGINAL) {
-        FEM_TRY(modes_basis_allocate(linear, t->linear.n, t->linear.r));
-        memcpy(linear->U, t->linear.U, (size_t)t->linear.n * (size_t)t->linear.r * sizeof *linear->U);
+        FEM_TRY(copy_basis(&t->linear, linear));
         FEM_TRY(modes_stitched_rayleigh(t->stitched, linear));
     } else {
         options.form = (modes_stitch_form)form;
-        options.refine = form == SCENE_STITCH_ATTACHMENT && is_scaled(t); // modes of stiffer domains are no use
         FEM_TRY(scale_frequencies(t, &old));
         FEM_TRY(modes_stitched_modes(t->stitched, &old, &options, linear, NULL));
     }
@@ -353,9 +383,7 @@ static fem_status make_basis(scene_stitching *t, scratch *c, const modes_basis *
     modes_pool             pool = {0};
     double                *omega2 = NULL, begun = fem_cpu_seconds();
     if (recipe->derivatives == 0) {
-        FEM_TRY(modes_basis_allocate(basis, linear->n, linear->r));
-        memcpy(basis->U, linear->U, (size_t)linear->n * (size_t)linear->r * sizeof *basis->U);
-        memcpy(basis->omega2, linear->omega2, (size_t)linear->r * sizeof *basis->omega2);
+        FEM_TRY(copy_basis(linear, basis));
         goto done;
     }
     FEM_TRY(fill_pool(t, c, linear, form, body, &pool, &omega2));
@@ -499,13 +527,114 @@ done:
     return status;
 }
 
-static fem_status make_forces(scene_stitching *t, const fem_body *body, scene_class *class, const double *L,
+// A body of the elements of one group alone, with all vertices; `view` holds what it needs.
+static fem_status group_body(const fem_mesh *mesh, int quadrature, const int *group, int which, fem_mesh *view,
+                             fem_body **body) {
+    fem_status       status = FEM_OK;
+    fem_body_options options = fem_body_default_options();
+    size_t           width = (size_t)fem_element_vertices(mesh->type), count = 0;
+    int             *elements = fem_alloc((size_t)mesh->element_count * width, sizeof *elements);
+    int             *region = fem_alloc((size_t)mesh->element_count, sizeof *region);
+    if (!elements || !region) {
+        fem_free(elements), fem_free(region);
+        return fem_fail(FEM_NO_MEMORY, "no memory for a piece of %d elements", mesh->element_count);
+    }
+    for (size_t e = 0; e < (size_t)mesh->element_count; e++) {
+        if (group[mesh->elements[e * width]] != which) continue;
+        memcpy(elements + count * width, mesh->elements + e * width, width * sizeof *elements);
+        region[count++] = mesh->region[e];
+    }
+    *view = *mesh;
+    view->elements = elements, view->region = region, view->element_count = (int)count;
+    options.quadrature = quadrature;
+    FEM_TRY(fem_body_create(body, view, &options));
+    return FEM_OK;
+done:
+    fem_free(elements), fem_free(region);
+    return status;
+}
+
+static void group_destroy(fem_mesh *view, fem_body *body) {
+    fem_body_destroy(body);
+    fem_free(view->elements), fem_free(view->region);
+}
+
+// Polynomials of each group: the coordinates of one know nothing of the others.
+static fem_status make_parts(const scene_stitching *t, const fem_body *body, const modes_blocks *blocks,
+                             scene_class *class, const fem_progress *progress) {
+    fem_status                  status = FEM_OK;
+    cubature_polynomial_options options = cubature_polynomial_default_options();
+    const fem_mesh             *mesh = fem_body_mesh(body);
+    cubature_forces            *forces = fem_calloc((size_t)blocks->count, sizeof *forces);
+    class->parts = fem_calloc((size_t)blocks->count, sizeof *class->parts);
+    if (!forces || !class->parts) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %d pieces", blocks->count);
+        goto done;
+    }
+    for (int g = 0; g < blocks->count; g++) {
+        fem_mesh  view = {0};
+        fem_body *alone = NULL;
+        int       r = blocks->first[g + 1] - blocks->first[g];
+        if (r == 0) continue; // nothing of it moves
+        FEM_TRY(group_body(mesh, t->part->quadrature, blocks->group, g, &view, &alone));
+        status = cubature_polynomial_create(&class->parts[class->part_count], alone, r,
+                                            blocks->basis.U + (size_t)blocks->first[g] * (size_t)blocks->basis.n,
+                                            &options, progress);
+        group_destroy(&view, alone);
+        FEM_TRY(status);
+        forces[class->part_count] = cubature_polynomial_forces(&class->parts[class->part_count]);
+        class->part_count++;
+    }
+    FEM_TRY(cubature_pieces_create(&class->pieces, class->part_count, forces));
+    class->forces = cubature_pieces_forces(class->pieces);
+done:
+    fem_free(forces);
+    return status;
+}
+
+// A rule is trained in the modes, and taken for the whole basis: what moves pieces as a whole strains no element.
+static fem_status make_rule(scene_stitching *t, const fem_body *body, const modes_basis *whole, scene_class *class,
+                            const fem_progress *progress) {
+    fem_status    status = FEM_OK;
+    scene_class   trained = {0};
+    cubature_rule rule = {0};
+    if (scene_stitching_is_first(t)) { // the part's own
+        const cubature_rule *own = &t->first->rule;
+        FEM_TRY(cubature_rule_create(&rule, body, class->basis.r, class->basis.U, own->count, own->elements, false,
+                                     own->weights));
+    } else {
+        FEM_TRY(copy_basis(whole, &trained.basis));
+        FEM_TRY(scene_class_complete(&trained, t->part, body, t->s->solver.mass, true, progress));
+        FEM_TRY(cubature_rule_create(&rule, body, class->basis.r, class->basis.U, trained.rule.count,
+                                     trained.rule.elements, false, trained.rule.weights));
+        class->training = trained.training;
+    }
+    class->rule = rule;
+    class->forces = cubature_rule_forces(&class->rule);
+done:
+    modes_basis_destroy(&trained.basis);
+    cubature_rule_destroy(&trained.rule);
+    fem_free(trained.M), fem_free(trained.K0);
+    return status;
+}
+
+static fem_status make_forces(scene_stitching *t, const fem_body *body, const modes_basis *whole,
+                              const modes_blocks *blocks, scene_class *class, const double *L,
                               const fem_progress *progress, scene_change *change) {
-    fem_status status = FEM_OK;
-    double     begun = fem_cpu_seconds();
-    bool       old_kind = t->part->forces == SCENE_POLYNOMIAL || t->part->forces == SCENE_CUBATURE;
-    if (t->s->stitching.reuse && old_kind) FEM_TRY(reuse_forces(t, body, class, L, change));
-    FEM_TRY(scene_class_complete(class, t->part, body, t->s->solver.mass, !change->reused, progress));
+    fem_status        status = FEM_OK;
+    double            begun = fem_cpu_seconds();
+    scene_forces_kind kind = t->part->forces;
+    bool              old_kind = kind == SCENE_POLYNOMIAL || kind == SCENE_CUBATURE;
+    bool              extended = blocks->count > 0 && blocks->basis.r > whole->r, made = false;
+    if (t->s->stitching.reuse && old_kind && !change->first) FEM_TRY(reuse_forces(t, body, class, L, change));
+    if (!change->reused && kind == SCENE_POLYNOMIAL && blocks->count > 1) {
+        FEM_TRY(make_parts(t, body, blocks, class, progress));
+        made = true;
+    } else if (!change->reused && kind == SCENE_CUBATURE && extended) {
+        FEM_TRY(make_rule(t, body, whole, class, progress));
+        made = true;
+    }
+    FEM_TRY(scene_class_complete(class, t->part, body, t->s->solver.mass, !change->reused && !made, progress));
     if (!change->reused) {
         FEM_TRY(cubature_stitched_create(&class->springs, &class->forces, class->basis.r, NULL, L));
         class->forces = cubature_stitched_forces(class->springs);
@@ -520,7 +649,7 @@ done:
 
 // In the new basis: springs that are there now, less those of the class before.
 static fem_status spring_change(const scene_stitching *t, const modes_basis *basis, const double *L, double **change) {
-    int     r = basis->r, rows = 3 * t->before_count;
+    int     r = basis->r, rows = 3 * t->before.count;
     double *T = fem_calloc((size_t)rows * (size_t)r + 1, sizeof *T);
     *change = fem_copy(L, (size_t)r * (size_t)r, sizeof *L);
     if (!T || !*change) {
@@ -529,7 +658,7 @@ static fem_status spring_change(const scene_stitching *t, const modes_basis *bas
     }
     for (int j = 0; j < r; j++)
         for (int i = 0; i < rows; i++) {
-            const modes_stitch *stitch = &t->before[i / 3];
+            const modes_stitch *stitch = &t->before.list[i / 3];
             const double       *u = basis->U + (size_t)j * (size_t)basis->n;
             T[(size_t)j * (size_t)rows + (size_t)i] =
                 sqrt(stitch->stiffness) * (u[3 * stitch->a + i % 3] - u[3 * stitch->b + i % 3]);
@@ -548,9 +677,76 @@ static double energy_of(int count, const modes_stitch *list, const double *u) {
     return energy;
 }
 
-double scene_stitching_energy(const scene_stitching *t, const double *u) {
-    return energy_of(modes_stitched_count(t->stitched), modes_stitched_list(t->stitched), u) -
-           energy_of(t->before_count, t->before, u);
+fem_status scene_stitching_energy(const scene_stitching *t, const double *u, double *energy) {
+    fem_status status = FEM_OK;
+    int        domains = modes_stitched_domains(t->stitched), *domain = NULL;
+    *energy = energy_of(modes_stitched_count(t->stitched), modes_stitched_list(t->stitched), u) -
+              energy_of(t->before.count, t->before.list, u);
+    for (int d = 0; d < domains; d++) {
+        double more = modes_stitched_factor(t->stitched, d) - (t->before.factor ? t->before.factor[d] : 1), whole = 0;
+        if (more == 0) continue;
+        fem_mesh  view = {0};
+        fem_body *alone = NULL;
+        int       vertices = t->part->mesh.vertex_count;
+        if (!domain) domain = fem_alloc((size_t)vertices, sizeof *domain);
+        if (!domain) return fem_fail(FEM_NO_MEMORY, "no memory for %d vertices", vertices);
+        for (int v = 0; v < vertices; v++) domain[v] = modes_stitched_domain_of(t->stitched, v);
+        FEM_TRY(group_body(&t->part->mesh, t->part->quadrature, domain, d, &view, &alone));
+        fem_body_evaluate(alone, u, &whole, NULL, NULL);
+        group_destroy(&view, alone);
+        *energy += more * whole;
+    }
+done:
+    fem_free(domain);
+    return status;
+}
+
+fem_status scene_stitching_lost(const scene_stitching *t, const modes_basis *basis, const double *state,
+                                double *energy) {
+    size_t  n = (size_t)basis->n;
+    double *w = fem_copy(state, 2 * n, sizeof *w), *Mw = fem_alloc(n, sizeof *Mw);
+    double *c = fem_alloc((size_t)basis->r, sizeof *c);
+    *energy = 0;
+    if (!w || !Mw || !c) {
+        fem_free(w), fem_free(Mw), fem_free(c);
+        return fem_fail(FEM_NO_MEMORY, "no memory for %zu degrees of freedom", n);
+    }
+    for (int k = 0; k < 2; k++) {
+        double *part = w + (size_t)k * n;
+        fem_sparse_multiply(&t->M, 1, part, Mw);
+        dense_gemv_t_set(basis->n, basis->r, 1, basis->U, Mw, c);
+        dense_gemv_add(basis->n, basis->r, -1, basis->U, c, part);
+        if (k == 0)
+            modes_stitched_multiply(t->stitched, 1, part, Mw);
+        else
+            fem_sparse_multiply(&t->M, 1, part, Mw);
+        *energy += dense_dot(basis->n, part, Mw) / 2;
+    }
+    fem_free(w), fem_free(Mw), fem_free(c);
+    return FEM_OK;
+}
+
+// U^T K u, with the springs that were there before and still are
+static fem_status find_pull(const scene_stitching *t, const modes_basis *basis, const double *u, double **pull) {
+    double *Ku = fem_alloc((size_t)basis->n, sizeof *Ku);
+    *pull = fem_alloc((size_t)basis->r, sizeof **pull);
+    if (!Ku || !*pull) {
+        fem_free(Ku);
+        return fem_fail(FEM_NO_MEMORY, "no memory for %d degrees of freedom", basis->n);
+    }
+    modes_stitched_multiply(t->stitched, 1, u, Ku);
+    const modes_stitch *now = modes_stitched_list(t->stitched);
+    for (int i = 0; i < modes_stitched_count(t->stitched); i++) {
+        int    k = find(t->before.count, t->before.list, &now[i]);
+        double added = now[i].stiffness - (k < 0 ? 0 : t->before.list[k].stiffness);
+        for (int c = 0; added > 0 && c < 3; c++) {
+            double force = added * (u[3 * now[i].a + c] - u[3 * now[i].b + c]);
+            Ku[3 * now[i].a + c] -= force, Ku[3 * now[i].b + c] += force;
+        }
+    }
+    dense_gemv_t_set(basis->n, basis->r, 1, basis->U, Ku, *pull);
+    fem_free(Ku);
+    return FEM_OK;
 }
 
 static fem_status judge(scene_stitching *t, const modes_basis *linear, scene_change *change) {
@@ -564,75 +760,181 @@ done:
     return status;
 }
 
-fem_status scene_stitching_class(scene_stitching *t, const fem_progress *progress, scene_class **result,
-                                 double **springs, scene_change *change) {
+// The modes and derivatives of the body as it is now, in the form of the scene or from scratch.
+static fem_status make_whole(scene_stitching *t, const fem_body *body, const fem_progress *progress, modes_basis *whole,
+                             scene_change *made) {
     fem_status                  status = FEM_OK;
     const scene_stitch_options *o = &t->s->stitching;
     scratch                     c = {0};
     modes_basis                 linear = {0};
-    double                     *L = NULL, *difference = NULL;
-    modes_stitch               *before = NULL;
-    const fem_body             *body = t->body;
-    scene_class *class = fem_calloc(1, sizeof *class);
-    scene_change made = {.form = o->form, .stitches = modes_stitched_count(t->stitched)};
-    if (!class) return fem_fail(FEM_NO_MEMORY, "no memory for a class");
-    if (scene_stitching_is_first(t)) {
-        int r = t->first->basis.r;
-        made.first = true, made.form = SCENE_STITCH_ORIGINAL;
-        L = fem_calloc((size_t)r * (size_t)r, sizeof *L);
-        if (!L) {
-            status = fem_fail(FEM_NO_MEMORY, "no memory for %d modes", r);
-            goto done;
-        }
-        FEM_TRY(spring_change(t, &t->first->basis, L, springs));
-        fem_free(t->before);
-        t->before = NULL, t->before_count = 0;
-        *result = NULL, *change = made;
-        made = (scene_change){0};
+    if (made->form == SCENE_STITCH_ORIGINAL) {
+        FEM_TRY(copy_basis(&t->plain, whole));
+        FEM_TRY(modes_stitched_rayleigh(t->stitched, whole));
         goto done;
-    }
-    if (is_scaled(t)) {
-        FEM_TRY(scaled_body(t, &class->mesh, &class->body));
-        body = class->body;
     }
     if (o->form <= SCENE_STITCH_ATTACHMENT) {
-        FEM_TRY(scene_stitching_linear(t, o->form, &linear, &made.seconds_modes));
+        FEM_TRY(scene_stitching_linear(t, o->form, &linear, &made->seconds_modes));
         if (o->form == SCENE_STITCH_LOWRANK) FEM_TRY(modes_stitched_rayleigh(t->stitched, &linear));
-        if (o->rebuild != SCENE_REBUILD_NEVER) FEM_TRY(judge(t, &linear, &made));
-        if (made.quality.rebuild && o->rebuild == SCENE_REBUILD_AUTOMATIC)
-            made.form = SCENE_STITCH_SCRATCH, made.rebuilt = true;
+        if (o->rebuild != SCENE_REBUILD_NEVER) FEM_TRY(judge(t, &linear, made));
+        if (made->quality.rebuild && o->rebuild == SCENE_REBUILD_AUTOMATIC)
+            made->form = SCENE_STITCH_SCRATCH, made->rebuilt = true;
     }
-    if (made.form == SCENE_STITCH_SCRATCH) {
+    if (made->form == SCENE_STITCH_SCRATCH) {
         modes_basis_destroy(&linear);
-        FEM_TRY(scratch_modes(t, &c, &linear, &made.seconds_modes));
+        FEM_TRY(scratch_modes(t, &c, &linear, &made->seconds_modes));
     }
-    if (made.form == SCENE_STITCH_ORIGINAL) {
-        const modes_basis *old = &t->first->basis;
-        FEM_TRY(modes_basis_allocate(&class->basis, old->n, old->r));
-        memcpy(class->basis.U, old->U, (size_t)old->n * (size_t)old->r * sizeof *old->U);
-        FEM_TRY(modes_stitched_rayleigh(t->stitched, &class->basis));
-    } else {
-        FEM_TRY(make_basis(t, &c, &linear, made.form, body, progress, &class->basis, &made));
-    }
-    L = fem_calloc((size_t) class->basis.r * (size_t) class->basis.r, sizeof *L);
-    before = fem_copy(modes_stitched_list(t->stitched), (size_t)modes_stitched_count(t->stitched), sizeof *before);
-    if (!L || !before) {
-        status = fem_fail(FEM_NO_MEMORY, "no memory for the springs of %d modes", class->basis.r);
-        goto done;
-    }
-    FEM_TRY(modes_stitched_springs(t->stitched, class->basis.r, class->basis.U, L));
-    FEM_TRY(make_forces(t, body, class, L, progress, &made));
-    FEM_TRY(spring_change(t, &class->basis, L, &difference));
-    fem_free(t->before);
-    t->before = before, t->before_count = modes_stitched_count(t->stitched);
-    before = NULL;
-    *result = class, *springs = difference, *change = made;
-    class = NULL, difference = NULL, made = (scene_change){0};
+    FEM_TRY(make_basis(t, &c, &linear, made->form, body, progress, whole, made));
 done:
-    fem_free(L), fem_free(difference), fem_free(before);
-    scene_change_destroy(&made);
     modes_basis_destroy(&linear);
     scratch_destroy(&c);
+    return status;
+}
+
+// Springs and factors of the body as it is now.
+static fem_status copy_springs(const scene_stitching *t, springs_of *springs) {
+    int domains = modes_stitched_domains(t->stitched);
+    springs_destroy(springs);
+    springs->count = modes_stitched_count(t->stitched);
+    springs->list = fem_copy(modes_stitched_list(t->stitched), (size_t)springs->count, sizeof *springs->list);
+    springs->factor = fem_alloc((size_t)domains, sizeof *springs->factor);
+    if (!springs->list || !springs->factor) return fem_fail(FEM_NO_MEMORY, "no memory for %d stitches", springs->count);
+    for (int d = 0; d < domains; d++) springs->factor[d] = modes_stitched_factor(t->stitched, d);
+    return FEM_OK;
+}
+
+void scene_stitching_commit(scene_stitching *t) {
+    springs_destroy(&t->before);
+    t->before = t->next;
+    t->next = (springs_of){0};
+}
+
+// A piece that is stitched across a gap of more than this part of its size will turn by an angle that modes do not
+// have.
+static const double FAR = 0.05;
+
+// Pieces at whose new springs the shape gapes far. Caller frees.
+static fem_status find_moving(const scene_stitching *t, const double *u, bool **moving) {
+    int                 domains = modes_stitched_domains(t->stitched);
+    const modes_stitch *now = modes_stitched_list(t->stitched);
+    const fem_mesh     *mesh = &t->part->mesh;
+    double             *box = fem_alloc(6 * (size_t)domains, sizeof *box);
+    *moving = fem_calloc((size_t)domains, sizeof **moving);
+    if (!box || !*moving) {
+        fem_free(box);
+        return fem_fail(FEM_NO_MEMORY, "no memory for %d pieces", domains);
+    }
+    for (int i = 0; i < 6 * domains; i++) box[i] = i % 6 < 3 ? INFINITY : -INFINITY;
+    for (int i = 0; i < 3 * mesh->vertex_count; i++) {
+        int d = modes_stitched_domain_of(t->stitched, i / 3);
+        if (d < 0) continue;
+        double *low = box + 6 * d + i % 3, *high = low + 3;
+        *low = fmin(*low, mesh->vertices[i]), *high = fmax(*high, mesh->vertices[i]);
+    }
+    for (int i = 0; i < modes_stitched_count(t->stitched); i++) {
+        if (find(t->before.count, t->before.list, &now[i]) >= 0) continue;
+        double gap = vec3_distance(u + 3 * (size_t)now[i].a, u + 3 * (size_t)now[i].b);
+        for (int k = 0; k < 2; k++) {
+            int d = modes_stitched_domain_of(t->stitched, k == 0 ? now[i].a : now[i].b);
+            if (gap > FAR * vec3_distance(box + 6 * d, box + 6 * d + 3)) (*moving)[d] = true;
+        }
+    }
+    fem_free(box);
+    return FEM_OK;
+}
+
+// The basis of a class, and its forces: of a body in several pieces group by group.
+static fem_status fill_class(scene_stitching *t, const fem_body *body, const modes_basis *whole, const double *carry,
+                             scene_class *class, const fem_progress *progress, double **L, scene_change *change) {
+    fem_status   status = FEM_OK;
+    modes_blocks blocks = {0};
+    bool        *moving = NULL;
+    bool         moves = (change->first || change->form != SCENE_STITCH_ORIGINAL) && !is_modal(t);
+    if (moves && (carry || modes_stitched_domains(t->stitched) > 1)) {
+        if (carry) FEM_TRY(find_moving(t, carry, &moving));
+        FEM_TRY(modes_stitched_blocks(t->stitched, whole, true, moving, carry ? 2 : 0, carry, &blocks));
+        FEM_TRY(copy_basis(&blocks.basis, &class->basis));
+        class->carried = fem_copy(blocks.more, (size_t)blocks.basis.r, sizeof *blocks.more);
+        if (!class->carried) {
+            status = fem_fail(FEM_NO_MEMORY, "no memory for %d modes", blocks.basis.r);
+            goto done;
+        }
+    } else {
+        FEM_TRY(copy_basis(whole, &class->basis));
+    }
+    size_t r = (size_t) class->basis.r;
+    *L = fem_calloc(r * r, sizeof **L);
+    if (!*L) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for the springs of %zu modes", r);
+        goto done;
+    }
+    FEM_TRY(modes_stitched_springs(t->stitched, class->basis.r, class->basis.U, *L));
+    FEM_TRY(make_forces(t, body, whole, &blocks, class, *L, progress, change));
+done:
+    fem_free(moving);
+    modes_blocks_destroy(&blocks);
+    return status;
+}
+
+fem_status scene_stitching_first(scene_stitching *t, const fem_progress *progress, scene_class **result) {
+    fem_status   status = FEM_OK;
+    double      *L = NULL;
+    scene_change change = {.first = true, .form = SCENE_STITCH_ORIGINAL};
+    scene_class *class = NULL;
+    *result = NULL;
+    if (modes_stitched_domains(t->stitched) < 2 || is_modal(t)) return FEM_OK;
+    class = fem_calloc(1, sizeof *class);
+    if (!class) return fem_fail(FEM_NO_MEMORY, "no memory for a class");
+    FEM_TRY(fill_class(t, t->body, &t->plain, NULL, class, progress, &L, &change));
+    class->seconds_modes = t->first->seconds_modes, class->seconds_forces = change.seconds_forces;
+    class->cached = t->first->cached;
+    *result = class;
+    class = NULL;
+done:
+    scene_class_destroy(class);
+    fem_free(L);
+    return status;
+}
+
+void scene_stitching_begin(scene_stitching *t, const scene_class *first) { t->first = first; }
+
+fem_status scene_stitching_class(scene_stitching *t, const double *state, bool carry, const fem_progress *progress,
+                                 scene_class **result, scene_passage *passage, scene_change *change) {
+    fem_status      status = FEM_OK;
+    modes_basis     whole = {0};
+    double         *L = NULL;
+    scene_passage   through = {0};
+    const fem_body *body = t->body;
+    bool            first = scene_stitching_is_first(t);
+    scene_change    made = {.form = first ? SCENE_STITCH_ORIGINAL : t->s->stitching.form,
+                            .first = first,
+                            .stitches = modes_stitched_count(t->stitched)};
+    scene_class *class = first && !carry ? NULL : fem_calloc(1, sizeof *class);
+    const modes_basis *basis = class ? &class->basis : &t->first->basis;
+    if (!class && !(first && !carry)) return fem_fail(FEM_NO_MEMORY, "no memory for a class");
+    if (class) {
+        if (is_scaled(t)) {
+            FEM_TRY(scaled_body(t, &class->mesh, &class->body));
+            body = class->body;
+        }
+        FEM_TRY(make_whole(t, body, progress, &whole, &made));
+        FEM_TRY(fill_class(t, body, &whole, carry ? state : NULL, class, progress, &L, &made));
+    } else {
+        L = fem_calloc((size_t)basis->r * (size_t)basis->r, sizeof *L);
+        if (!L) {
+            status = fem_fail(FEM_NO_MEMORY, "no memory for %d modes", basis->r);
+            goto done;
+        }
+    }
+    FEM_TRY(spring_change(t, basis, L, &through.springs));
+    if (state) FEM_TRY(find_pull(t, basis, state, &through.pull));
+    FEM_TRY(copy_springs(t, &t->next));
+    *result = class, *passage = through, *change = made;
+    class = NULL, through = (scene_passage){0}, made = (scene_change){0};
+done:
+    fem_free(L);
+    scene_passage_destroy(&through);
+    scene_change_destroy(&made);
+    modes_basis_destroy(&whole);
     scene_class_destroy(class);
     return status;
 }

@@ -28,14 +28,35 @@ const modes_problem *scene_stitching_problem(const scene_stitching *stitching); 
 fem_status           scene_stitching_quality(scene_stitching *stitching, const modes_basis *linear,
                                              modes_stitch_quality *quality);
 
-// J: what the springs of the body as it is now hold in a displacement (3 per vertex), less what those of the class that
-// was made last do.
-double scene_stitching_energy(const scene_stitching *stitching, const double *u);
+// A body in several pieces has another class than its part's even without stitches: pieces that nothing holds can move
+// and turn, and each piece has coordinates of its own. *class: NULL where the part's will do. The stitching keeps to
+// the class that it began with; `begin` gives it the other one, which it must not outlive.
+fem_status scene_stitching_first(scene_stitching *stitching, const fem_progress *progress, scene_class **class);
+void       scene_stitching_begin(scene_stitching *stitching, const scene_class *first);
 
-// A class for the body as it is now; NULL: it is as it was at first, and so is its class. *springs (r x r, allocated)
-// is the stiffness of its springs less that of the springs that it had when this was called before, in the new basis.
-fem_status scene_stitching_class(scene_stitching *stitching, const fem_progress *progress, scene_class **class,
-                                 double **springs, scene_change *change);
+// A state is 2 x 3 per vertex: displacements, then velocities.
+// J: what springs and stiffer pieces of the body as it is now hold in a displacement, less what those of the class that
+// it has do.
+fem_status scene_stitching_energy(const scene_stitching *stitching, const double *u, double *energy);
+// J: what of a state is not in a basis would have, for small strains.
+fem_status scene_stitching_lost(const scene_stitching *stitching, const modes_basis *basis, const double *state,
+                                double *energy);
+
+// What a motion needs on its way into a new class (solver_reduced_rebase).
+typedef struct scene_passage {
+    double *springs; // r x r: stiffness of its springs less that of those of the class before
+    double *pull;    // r; NULL without a state
+} scene_passage;
+void scene_passage_destroy(scene_passage *passage); // leaves it empty
+
+// A class for the body as it is now; NULL: it is as it was at first, and so is its class. With `carry` what of the
+// state its modes do not have is carried in columns of its own, so that nothing of the motion is lost. state NULL: at
+// rest.
+fem_status scene_stitching_class(scene_stitching *stitching, const double *state, bool carry,
+                                 const fem_progress *progress, scene_class **class, scene_passage *passage,
+                                 scene_change *change);
+// The body has the class that was made last.
+void scene_stitching_commit(scene_stitching *stitching);
 
 // FOLDER/stitching.csv: a row for each change and mode that was looked at.
 fem_status scene_changes_write(const char *folder, int count, const scene_change *changes);

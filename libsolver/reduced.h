@@ -98,10 +98,14 @@ typedef struct solver_rebase_report {
     double springs;                   // J of these in new springs, for the shape as it is now; see rebase
     double unexplained;               // energy_after - springs - energy_before
 } solver_rebase_report;
-// `springs` (r x r of the new basis, or NULL) is the stiffness of springs that were added.
+// `springs` (r x r of the new basis, or NULL) is the stiffness of springs that were added. `pull` (r, or NULL) is what
+// the shape pulls with in the new basis, without these springs, U'^T K u: then modes that a time step does not resolve
+// are not projected by mass but go where that pull leaves them. A stiff spring across a gap closes it so; by mass its
+// modes would hold energies that are nowhere else. It is done only where it lowers the energy. Where nothing is new and
+// nothing is lost both are the same.
 fem_status solver_reduced_rebase(solver_reduced **solver, const modes_basis *from, const modes_basis *to,
                                  const fem_sparse *M, const cubature_forces *forces, const double *springs,
-                                 solver_rebase_report *report);
+                                 const double *pull, solver_rebase_report *report);
 
 // load += U^T f for forces at vertices, 3 each: the cost goes with their number.
 void solver_project_forces(const modes_basis *basis, int count, const int *vertices, const double *forces,

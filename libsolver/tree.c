@@ -300,6 +300,20 @@ static fem_status make_blocks(solver_tree *tree) {
     return FEM_OK;
 }
 
+// Blocks on which nothing hangs.
+static fem_status find_tips(solver_tree *tree) {
+    tree->tips = fem_calloc((size_t)tree->segment_count, sizeof *tree->tips);
+    if (!tree->tips) return fem_fail(FEM_NO_MEMORY, "tree of %d domains", tree->count);
+    for (int k = 0; k < tree->segment_count; k++) {
+        tree_block *block = &tree->blocks[tree->segments[k].block];
+        block->tips = tree->segments[k].together && block->roots == 0;
+        for (int lane = 0; lane < block->count; lane++)
+            block->tips = block->tips && tree->domains[block->first + lane].child_count == 0;
+        if (block->tips) tree->tips[tree->tip_count++] = k;
+    }
+    return FEM_OK;
+}
+
 // ---- memory -----------------------------------------------------------------------------------------------------
 
 // Hands out pieces of the arena, or adds up their sizes when there is no memory yet.
@@ -508,6 +522,7 @@ fem_status solver_tree_create(solver_tree **result, int class_count, const solve
     FEM_TRY(copy_model(tree, class_count, classes, count, instances));
     FEM_TRY(sort_domains(tree));
     FEM_TRY(make_blocks(tree));
+    FEM_TRY(find_tips(tree));
     tree->worker_count = fem_threads();
     tree->work = fem_calloc((size_t)tree->worker_count, sizeof *tree->work);
     tree->roots = fem_calloc((size_t)tree->root_count, sizeof *tree->roots);
@@ -532,7 +547,6 @@ void solver_tree_destroy(solver_tree *tree) {
     if (!tree) return;
     for (int k = 0; tree->instances && k < tree->count; k++) fem_free((void *)(uintptr_t)tree->instances[k].name);
     for (int i = 0; tree->domains && i < tree->count; i++) {
-        fem_free(tree->domains[i].load);
         fem_free(tree->domains[i].contact_S);
         tree_contact_destroy(tree->domains[i].contact);
     }
@@ -541,11 +555,13 @@ void solver_tree_destroy(solver_tree *tree) {
     fem_free(tree->sorted);
     fem_free(tree->domains);
     fem_free(tree->children);
-    for (int k = 0; tree->blocks && k < tree->block_count; k++) fem_free(tree->blocks[k].S);
+    for (int k = 0; tree->blocks && k < tree->block_count; k++)
+        fem_free(tree->blocks[k].S), fem_free(tree->blocks[k].load);
     fem_free(tree->blocks);
     fem_free(tree->segments);
     fem_free(tree->order);
     fem_free(tree->level_segment);
+    fem_free(tree->tips);
     fem_free(tree->roots);
     fem_free(tree->work);
     fem_free(tree->class_K0);

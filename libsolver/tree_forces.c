@@ -59,7 +59,7 @@ void tree_domain_forces(const solver_tree *tree, const tree_domain *domain, cons
     mean(r, f, work->f2, f, r * r, step, K, work->K2, K);
 }
 
-static void block_forces(solver_tree *tree, tree_block *block, const tree_evaluation *at, tree_work *work) {
+void tree_block_forces(solver_tree *tree, tree_block *block, const tree_evaluation *at, tree_work *work) {
     size_t r = (size_t)block->r;
     double step = block->mean ? at->spread : 0;
     if (r > 0 && block->count > 1 && tree->classes[block->class_index].batch) {
@@ -82,7 +82,9 @@ static void block_forces(solver_tree *tree, tree_block *block, const tree_evalua
 
 static void forces_task(void *context, int index, int worker) {
     forces_context *task = context;
-    block_forces(task->tree, &task->tree->blocks[index], task->at, &task->tree->work[worker]);
+    tree_block     *block = &task->tree->blocks[index];
+    if (task->at->apart && block->tips) return;
+    tree_block_forces(task->tree, block, task->at, &task->tree->work[worker]);
 }
 
 void tree_forces(solver_tree *tree, const tree_evaluation *at) {

@@ -53,6 +53,7 @@ typedef struct tree_block {
     tree_lanes *lanes;
     double     *E;            // (r + 7)(r + 8)/2 x LANES: the equation of the domain, see tree_up.c
     double     *f;            // r x LANES: internal forces
+    double     *load;         // (6 + r) x LANES: wrenches and modal forces that were set, or NULL
     double     *S;            // (r + 6)(r + 7)/2 x LANES: what loads give way by, 0 where they do not; or NULL
     int         flags[LANES]; // of domain_polar
     int         shifts;       // lanes whose H was not positive definite in this pass
@@ -60,6 +61,8 @@ typedef struct tree_block {
     int         plain;        // lanes that the kernels left to the plain version in this pass
     bool        mean;         // forces of this step are the mean over the way of the step (tree_settle.c)
     double      calm;         // s: stiffness damping besides that of the domains in this step (tree_settle.c)
+    double      turning;      // of wind_load.c: stiffness over mass, 1/s^2
+    bool        tips;         // nothing hangs on any of its domains, and all are on one level (tree_tips.c)
 } tree_block;
 
 // Lanes of a block on one level. `together`: all that the block has, and enough of them for the kernels.
@@ -86,7 +89,7 @@ typedef struct tree_domain {
     double    *carried_bias; // and w, dw while they are made
     double     scale, stiffness, damping_mass, damping_stiffness;
     double    *W;                       // 3 rows of the parent's stride: of the interface to the parent
-    double    *load;                    // 6 + r: set by solver_tree_set_load, or NULL
+    double    *load;                    // its lane of the block's load: set by solver_tree_set_load, or NULL
     double    *resistance;              // its lane of the block's S: set by solver_tree_set_resistance, or NULL
     struct tree_contact *contact;       // or NULL
     double              *contact_S;     // likewise: of contact in this pass, or NULL
@@ -122,6 +125,8 @@ typedef struct tree_spring {
 
 // One worker's space, for the largest class.
 typedef struct tree_work {
+    double seconds[4]; // of tree_tips: frames, loads, forces, up
+
     double *H, *K;             // r x r
     double *Mrq;               // 6 x r, column-major
     double *IJ;                // 6 x r, column-major
@@ -148,6 +153,7 @@ typedef struct tree_evaluation {
     const double *q_from;
     double        spread;  // 0: never
     bool          resists; // loads give way
+    bool          apart;   // blocks of tips are done by tree_tips, all others leave them out
 } tree_evaluation;
 
 // Fast versions of the pieces of a pass (kernel_tree.c), chosen at run time.
@@ -192,6 +198,8 @@ struct solver_tree {
     int                   segment_count;
     tree_segment         *segments;
     int                  *level_segment; // levels + 1: first segment of each level
+    int                   tip_count;
+    int                  *tips; // segments that are blocks of tips
     tree_root            *roots;
     double                gravity[3];
 
@@ -261,12 +269,15 @@ void tree_carried_up(const solver_tree *tree, const tree_domain *domain, tree_ca
 void tree_carried_down(const solver_tree *tree, const tree_domain *domain, double bias, double *ddq);
 void tree_carried_down_all(const solver_tree *tree, double bias, double *ddq);
 // Angular velocities and c, from the roots down; world poses too when asked.
-void tree_velocities(solver_tree *tree, bool poses);
-// Loads of the pass into wrench and modal (tree_loads.c).
-void tree_gather_loads(solver_tree *tree, const double *q);
-bool tree_needs_poses(const solver_tree *tree); // some load is given in world axes
-// Frames have the acceleration -g when they rest: what S makes of that is taken back.
-void tree_gather_resistance(solver_tree *tree);
+void tree_velocities(solver_tree *tree, bool poses, bool apart);
+// Memory for loads that were set, of a block.
+fem_status tree_reserve_load(const solver_tree *tree, tree_block *block);
+fem_status tree_reserve_resistance(const solver_tree *tree, tree_block *block);
+// Loads of the pass into wrench and modal (tree_loads.c): of a block, then of all.
+void tree_block_loads(solver_tree *tree, tree_block *block, const tree_evaluation *at);
+void tree_gather_loads(solver_tree *tree, const tree_evaluation *at);
+bool tree_needs_poses(const solver_tree *tree);   // some load is given in world axes,
+bool tree_forces_points(const solver_tree *tree); // and some is that of a point
 // Contact (tree_contact.c): at the start of a step, as a load of a pass, and after it: do all contacts push?
 typedef struct tree_contact tree_contact;
 void                        tree_contact_start(solver_tree *tree);
@@ -309,14 +320,21 @@ void       tree_compliance_make(solver_tree *tree, const tree_evaluation *at);
 bool       tree_compliance_is_for(const solver_tree *tree, const tree_evaluation *at);
 void       tree_compliance_destroy(tree_compliance *compliance);
 void       tree_add_springs(solver_tree *tree, const tree_evaluation *at, const tree_weights *weights_old, double *ddq);
-// Internal forces and stiffness for the kernels, into f and the beginning of E; parallel over all blocks
-// (tree_forces.c).
+// Internal forces and stiffness for the kernels, into f and the beginning of E, of a block and of all (tree_forces.c).
+void tree_block_forces(solver_tree *tree, tree_block *block, const tree_evaluation *at, tree_work *work);
 void tree_forces(solver_tree *tree, const tree_evaluation *at);
 // The same of one domain of the plain version, without factors: f (r) and K (r x r) of its class.
 void tree_domain_forces(const solver_tree *tree, const tree_domain *domain, const tree_evaluation *at, double *f,
                         double *K, tree_work *work);
 // H, T, g of all domains and what their parents feel, from the leaves up (tree_up.c).
 fem_status tree_up(solver_tree *tree, const tree_evaluation *at);
+// Pieces of it: a block's equations without what hangs on them, and the elimination of a segment.
+void tree_block_own(solver_tree *tree, tree_block *block, const tree_evaluation *at, tree_work *work);
+void tree_segment_up(solver_tree *tree, const tree_segment *segment, const tree_evaluation *at, bool fast,
+                     tree_work *work);
+// Everything up to there, for one block of tips after the other while it is in the cache (tree_tips.c).
+bool tree_tips_apart(const solver_tree *tree); // is that possible in the coming pass?
+void tree_tips(solver_tree *tree, const tree_evaluation *at, bool poses);
 // A of the roots, then ddq and A of all, from the roots down, into ddq (tree_down.c).
 fem_status tree_down(solver_tree *tree, double time, double *ddq);
 // Settling (tree_settle.c): which blocks take the mean force, besides those that do; has the trial point settled in the

@@ -121,17 +121,19 @@ static void lap(double *start, double *sum) {
 }
 
 // Accelerations at the trial point, into ddq_trial and the roots' trial.a, trial.al.
-static fem_status pass(solver_tree *tree, const tree_evaluation *at, const tree_weights *old) {
+static fem_status pass(solver_tree *tree, tree_evaluation *at, const tree_weights *old) {
     fem_status          status = FEM_OK;
     solver_tree_report *report = &tree->report;
     double              clock = fem_seconds();
     bool                poses = tree_needs_poses(tree);
     tree->poses_known = false;
+    at->apart = tree_tips_apart(tree);
     tree_relative_frames(tree, at);
-    tree_velocities(tree, poses);
+    tree_velocities(tree, poses, at->apart);
     lap(&clock, &report->seconds_frames);
-    tree_gather_loads(tree, at->q);
-    if (at->resists) tree_gather_resistance(tree);
+    if (at->apart) tree_tips(tree, at, poses);
+    clock = fem_seconds();
+    tree_gather_loads(tree, at);
     if (at->resists) tree_gather_contact(tree);
     lap(&clock, &report->seconds_rest);
     tree_forces(tree, at);

@@ -410,11 +410,12 @@ static void test_in_flight(void **state) {
     double             kept[R];
     solver_reduced    *same = solver;
     memcpy(kept, before.q, sizeof kept);
-    assert_fails(solver_reduced_rebase(&solver, &old, &basis, &t.body.M, &forces, L, NULL), FEM_BAD_INPUT,
+    assert_fails(solver_reduced_rebase(&solver, &old, &basis, &t.body.M, &forces, L, NULL, NULL), FEM_BAD_INPUT,
                  "modes, but");
     for (long allowed = 0; allowed < 4; allowed++) {
         fem_memory_fail_after(allowed);
-        assert_int_equal(solver_reduced_rebase(&solver, &old, &basis, &t.body.M, &stitched, L, NULL), FEM_NO_MEMORY);
+        assert_int_equal(solver_reduced_rebase(&solver, &old, &basis, &t.body.M, &stitched, L, NULL, NULL),
+                         FEM_NO_MEMORY);
         fem_memory_fail_after(-1);
     }
     assert_ptr_equal(solver, same);
@@ -422,7 +423,7 @@ static void test_in_flight(void **state) {
     double *u = fem_alloc(2 * (size_t)t.body.n, 8), *v = u + t.body.n;
     dense_gemv_set(t.body.n, R, 1, old.U, before.q, u);
     double time = before.time;
-    assert_ok(solver_reduced_rebase(&solver, &old, &basis, &t.body.M, &stitched, L, &report));
+    assert_ok(solver_reduced_rebase(&solver, &old, &basis, &t.body.M, &stitched, L, NULL, &report));
     dense_gemv_set(t.body.n, wide, 1, basis.U, solver_reduced_state(solver)->q, v);
     printf("sewn at %.3f s: %.4g J before, %.4g after, springs %.4g, unexplained %.2g; lost %.2g of the place, %.2g of "
            "the velocity\n",
@@ -439,7 +440,7 @@ static void test_in_flight(void **state) {
     double drift = fabs(end.kinetic + end.strain - report.energy_after) / report.energy_after;
     printf("100 steps on: energy %.3g %% off\n", 100 * drift);
     assert_true(drift < 0.05);
-    assert_ok(solver_reduced_rebase(&solver, &basis, &old, &t.body.M, &forces, NULL, &back)); // opened again
+    assert_ok(solver_reduced_rebase(&solver, &basis, &old, &t.body.M, &forces, NULL, NULL, &back)); // opened again
     printf("opened again: %.4g J before, %.4g after, lost %.2g of the place, %.2g of the velocity\n",
            back.energy_before, back.energy_after, back.lost_place, back.lost_velocity);
     assert_true(back.energy_after > 0 &&
