@@ -19,7 +19,7 @@ static int print_json(const scene *s, const scene_result *r) {
         app_json_integer(&json, "classes_at_once", r->room.largest);
         app_json_end(&json);
     }
-    app_put_cubature(&json, &s->parts[s->object], r);
+    app_put_cubature(&json, s, r);
     app_json_object(&json, "seconds");
     app_json_number(&json, "all", r->seconds);
     app_json_number(&json, "modes", r->seconds_modes);
@@ -39,7 +39,7 @@ static int print_text(const scene *s, const scene_result *r) {
     if (r->room.made > 0)
         printf("memory: %.3g of %.3g GB at most, by estimate, with %d class%s at once\n", 1e-9 * r->room.most,
                1e-9 * r->room.limit, r->room.largest, r->room.largest == 1 ? "" : "es");
-    app_print_cubature(stdout, &s->parts[s->object], r);
+    app_print_cubature(stdout, s, r);
     if (r->kept) printf("kept in %s\n", s->cache);
     return fflush(stdout) == 0 ? APP_DONE : APP_FAILED;
 }

@@ -53,6 +53,9 @@ fem_status scene_read_components(scene_reader *reader, const cJSON *object, cons
     if (s->parts[part].surface.vertex_count > 0)
         return reader_fail(reader, section, "its part \"%s\" has a \"surface\", which is not taken apart",
                            s->parts[part].name);
+    if (s->parts[part].poses)
+        return reader_fail(reader, section, "its part \"%s\" has training poses from a file, which are of the whole",
+                           s->parts[part].name);
     FEM_TRY(reader_prefix(reader, section, domain_find_crowd(crowd, &s->parts[part].mesh, &options)));
     parts = fem_calloc((size_t)(s->part_count + crowd->class_count) + 1, sizeof *parts);
     if (!parts) return fem_fail(FEM_NO_MEMORY, "no memory for %d parts", crowd->class_count);

@@ -62,7 +62,7 @@ fem_status scene_make_forest(solver_forest **forest, const scene *s, const fem_p
                              scene_result *result);
 fem_status scene_precompute_forest(const scene *s, solver_forest *forest, const fem_progress *progress, char **notes,
                                    scene_result *result);
-void       scene_report_forest(const solver_forest *forest, scene_result *result);
+void       scene_report_forest(const scene *s, const solver_forest *forest, scene_result *result);
 
 // Contact of the domains of a tree with the obstacles of the scene (motion_contact.c): of the tree itself, implicit, or
 // where its options do not allow that a load that stays over a step. Without obstacles the struct is zero.
@@ -115,6 +115,6 @@ fem_status scene_tree_motion_stiffen(scene_tree_motion *m, double time);
 void       scene_tree_motion_report(const scene_tree_motion *m, scene_result *result);
 void       scene_tree_motion_end(scene_tree_motion *m); // frees what it holds, and the tree
 
-void scene_report_assembly(const solver_assembly *assembly, scene_result *result);
+void scene_report_assembly(const scene *s, const solver_assembly *assembly, scene_result *result);
 
 #endif

@@ -16,7 +16,7 @@ fem_status scene_make_forest(solver_forest **made, const scene *s, const fem_pro
     solver_forest      *forest = NULL;
     FEM_TRY(solver_forest_create(&forest, f->part_count, f->parts, f->count, f->instances, NULL));
     FEM_TRY(scene_precompute_forest(s, forest, progress, notes, result));
-    if (result) scene_report_forest(forest, result);
+    if (result) scene_report_forest(s, forest, result);
     *made = forest;
     forest = NULL;
 done:
@@ -25,7 +25,7 @@ done:
     return status;
 }
 
-void scene_report_forest(const solver_forest *f, scene_result *result) {
+void scene_report_forest(const scene *s, const solver_forest *f, scene_result *result) {
     int deformable = 0;
     for (int k = 0; k < f->part_count; k++) deformable += f->classes[k] && f->classes[k]->basis.r > 0;
     result->domains = f->count;
@@ -34,6 +34,7 @@ void scene_report_forest(const solver_forest *f, scene_result *result) {
     result->cached = f->cached == deformable;
     result->seconds_modes = f->seconds_modes;
     result->seconds_forces = f->seconds_forces;
+    scene_report_rules(s, f->part_count, f->classes, result);
 }
 
 // ---- the motion ----------------------------------------------------------------------------------------------------
@@ -99,7 +100,7 @@ static const double *pose(const scene_motion *motion, int i, scene_pose *to) {
 
 static void report(const scene_motion *motion, scene_result *result) {
     const forest_motion *m = (const forest_motion *)motion;
-    scene_report_forest(m->forest, result);
+    scene_report_forest(m->common.s, m->forest, result);
     scene_tree_motion_report(&m->common, result);
 }
 
