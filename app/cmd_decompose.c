@@ -1,4 +1,4 @@
-// `limber decompose`: a mesh cut into a tree of domains.
+// `limber decompose`: a mesh cut into a tree of domains, or the copies among its pieces.
 #include "app/app.h"
 
 #include <string.h>
@@ -7,7 +7,8 @@ typedef struct settings {
     domain_options options;
     int            domains;
     const char    *method, *fix, *loops, *feet, *write;
-    bool           json;
+    bool           json, copies;
+    double         tolerance; // of copies; 0: not given
 } settings;
 
 static const char *const METHODS[] = {"geodesic", "metis", "regions", "sets"}; // in the order of domain_method
@@ -31,6 +32,11 @@ static int choose(const char *option, const char *word, int count, const char *c
 
 // The rules that the option parser does not know. Returns APP_DONE or, after a message, APP_BAD_INPUT.
 static int check_settings(settings *s) {
+    if (!s->copies && s->tolerance > 0)
+        return app_usage_error(&command_decompose, "--tolerance is for --copies: how far copies may be off");
+    if (s->copies && (s->domains > 0 || s->method || s->fix || s->loops))
+        return app_usage_error(&command_decompose,
+                               "--copies looks at whole pieces, without --domains, --method, --fix and --loops");
     // loops are cut open where they are narrow by METIS, anywhere by level sets
     if (!s->method) s->method = METHODS[s->loops && strcmp(s->loops, "springs") == 0 ? DOMAIN_METIS : DOMAIN_GEODESIC];
     int method = choose("--method", s->method, 4, METHODS),
@@ -44,7 +50,8 @@ static int check_settings(settings *s) {
     if (given && s->domains > 0)
         return app_usage_error(&command_decompose, "--domains has no use with --method %s: the mesh says which",
                                s->method);
-    if (!given && s->domains == 0) return app_usage_error(&command_decompose, "--domains N is needed: how many");
+    if (!given && s->domains == 0 && !s->copies)
+        return app_usage_error(&command_decompose, "--domains N is needed: how many");
     s->options.count = s->domains;
     const char *dot = s->write ? strrchr(s->write, '.') : NULL;
     if (s->write && (!dot || strcmp(dot, ".vtu") != 0))
@@ -174,6 +181,92 @@ static int print_text(const fem_mesh *mesh, const domain_tree *tree) {
     return APP_DONE;
 }
 
+// ---- copies
+// ----------------------------------------------------------------------------------------------------------
+
+// Cell fields: piece, its shape, and how far it is off.
+static fem_status write_copies(const fem_mesh *mesh, const domain_copies *copies, const char *path) {
+    fem_status status = FEM_OK;
+    size_t     elements = (size_t)mesh->element_count;
+    double    *cells = fem_alloc(3 * elements, sizeof *cells);
+    if (!cells) return fem_fail(FEM_NO_MEMORY, "decompose: no memory for fields on %zu elements", elements);
+    for (size_t e = 0; e < elements; e++) {
+        cells[e] = copies->piece[e];
+        cells[elements + e] = copies->class_of[copies->piece[e]];
+        cells[2 * elements + e] = copies->error[copies->piece[e]];
+    }
+    const fem_field fields[] = {
+        {"piece", 1, cells, true}, {"shape", 1, cells + elements, true}, {"error", 1, cells + 2 * elements, true}};
+    status = fem_mesh_write_vtu(mesh, path, NULL, 3, fields);
+    fem_free(cells);
+    return status;
+}
+
+static int json_copies(const fem_mesh *mesh, const domain_copies *copies) {
+    app_json json;
+    app_json_begin(&json, stdout);
+    app_json_object(&json, NULL);
+    app_json_integer(&json, "vertices", mesh->vertex_count);
+    app_json_integer(&json, "elements", mesh->element_count);
+    app_json_integer(&json, "shapes", copies->class_count);
+    app_json_array(&json, "pieces");
+    for (int i = 0; i < copies->count; i++) { // a vertex X of the model is at p + scale Q X
+        app_json_object(&json, NULL);
+        app_json_integer(&json, "shape", copies->class_of[i]);
+        app_json_integer(&json, "model", copies->model[copies->class_of[i]]);
+        app_json_integer(&json, "vertices", copies->start[i + 1] - copies->start[i]);
+        app_json_numbers(&json, "p", 3, copies->p[i]);
+        app_json_numbers(&json, "Q", 9, copies->Q[i]);
+        app_json_number(&json, "scale", copies->scale[i]);
+        app_json_number(&json, "error", copies->error[i]);
+        app_json_end(&json);
+    }
+    app_json_end(&json);
+    return app_json_finish(&json);
+}
+
+static int print_copies(const fem_mesh *mesh, const domain_copies *copies) {
+    printf("%d vertices, %d elements: %d piece%s, %d shape%s\n", mesh->vertex_count, mesh->element_count, copies->count,
+           copies->count == 1 ? "" : "s", copies->class_count, copies->class_count == 1 ? "" : "s");
+    printf("\n  shape  pieces  vertices          scales  off by, m\n");
+    for (int k = 0; k < copies->class_count; k++) {
+        int    model = copies->model[k], pieces = 0;
+        double low = 1, high = 1, error = 0;
+        for (int i = 0; i < copies->count; i++) {
+            if (copies->class_of[i] != k) continue;
+            pieces++;
+            low = low < copies->scale[i] ? low : copies->scale[i];
+            high = high > copies->scale[i] ? high : copies->scale[i];
+            error = error > copies->error[i] ? error : copies->error[i];
+        }
+        printf("%7d %7d %9d %7.3g to %5.3g %10.2g\n", k, pieces, copies->start[model + 1] - copies->start[model], low,
+               high, error);
+    }
+    return fflush(stdout) == 0 ? APP_DONE : APP_FAILED;
+}
+
+static int run_copies(const settings *s, const char *path) {
+    fem_status    status = FEM_OK;
+    bool          writing = false;
+    int           exit_code = APP_DONE;
+    fem_mesh      mesh = {0};
+    domain_copies copies = {0};
+    FEM_TRY(fem_mesh_read(&mesh, path));
+    status = domain_find_copies(&copies, &mesh, s->tolerance > 0 ? s->tolerance : 1e-4);
+    if (status != FEM_OK) {
+        fem_fail_prefix(status, "%s: ", path);
+        goto done;
+    }
+    writing = true;
+    if (s->write) FEM_TRY(write_copies(&mesh, &copies, s->write));
+    exit_code = s->json ? json_copies(&mesh, &copies) : print_copies(&mesh, &copies);
+done:
+    if (status != FEM_OK) exit_code = writing ? app_fail_output(status) : app_fail(status);
+    domain_copies_destroy(&copies);
+    fem_mesh_destroy(&mesh);
+    return exit_code;
+}
+
 static int run(int argc, char **argv) {
     settings         s = {.options = domain_default_options(), .feet = FEET[0]};
     const app_option options[] = {
@@ -188,8 +281,13 @@ static int run(int argc, char **argv) {
          "otherwise)"},
         {"--feet", NULL, APP_TEXT, &s.feet, 0, 0, "WHAT",
          "held vertices on several limbs: merge them into the root (the default), or springs to the ground"},
+        {"--copies", NULL, APP_FLAG, &s.copies, 0, 0, NULL,
+         "instead: which connected pieces are copies of each other, turned, moved and scaled"},
+        {"--tolerance", NULL, APP_NUMBER, &s.tolerance, 1e-15, 0.01, "T",
+         "of copies: how far vertices may be off, over the radius of gyration of the piece; default 1e-4"},
         {"--output", "-o", APP_TEXT, &s.write, 0, 0, "FILE.vtu",
-         "the mesh with cell fields domain, level, parent and vertex fields owner, interface"},
+         "the mesh with cell fields domain, level, parent and vertex fields owner, interface; of copies with cell "
+         "fields piece, shape, error"},
         {"--json", NULL, APP_FLAG, &s.json, 0, 0, NULL, "one JSON object on standard output"},
     };
     app_words words;
@@ -197,6 +295,7 @@ static int run(int argc, char **argv) {
     if (!app_parse(&command_decompose, argc, argv, sizeof options / sizeof *options, options, 1, 1, &words, &exit_code))
         return exit_code;
     if ((exit_code = check_settings(&s)) != APP_DONE) return exit_code;
+    if (s.copies) return run_copies(&s, words.items[0]);
 
     fem_status  status = FEM_OK;
     bool        writing = false;
@@ -224,7 +323,7 @@ done:
 
 const app_command command_decompose = {"decompose",
                                        "A mesh cut into a tree of domains",
-                                       "MESH --domains N [OPTIONS]",
+                                       "MESH --domains N|--copies [OPTIONS]",
                                        "limber decompose hand.veg --domains 20 --fix hand.bou -o hand.vtu",
                                        run,
                                        NULL};

@@ -11,6 +11,14 @@ static int print_json(const scene *s, const scene_result *r) {
     app_json_bool(&json, "cached", r->cached);
     app_json_bool(&json, "kept", r->kept);
     app_json_integer(&json, "modes", r->modes);
+    if (r->room.limit > 0) {
+        app_json_object(&json, "memory");
+        app_json_number(&json, "limit", r->room.limit);
+        app_json_number(&json, "most", r->room.most);
+        app_json_integer(&json, "classes_made", r->room.made);
+        app_json_integer(&json, "classes_at_once", r->room.largest);
+        app_json_end(&json);
+    }
     app_put_cubature(&json, s, r);
     app_json_object(&json, "seconds");
     app_json_number(&json, "all", r->seconds);
@@ -28,6 +36,9 @@ static int print_text(const scene *s, const scene_result *r) {
         printf("%s: %d modes, were there already\n", part, r->modes);
     else
         printf("%s: %d modes in %.2f s, forces in %.2f s\n", part, r->modes, r->seconds_modes, r->seconds_forces);
+    if (r->room.made > 0)
+        printf("memory: %.3g of %.3g GB at most, by estimate, with %d class%s at once\n", 1e-9 * r->room.most,
+               1e-9 * r->room.limit, r->room.largest, r->room.largest == 1 ? "" : "es");
     app_print_cubature(stdout, s, r);
     if (r->kept) printf("kept in %s\n", s->cache);
     return fflush(stdout) == 0 ? APP_DONE : APP_FAILED;
@@ -36,12 +47,15 @@ static int print_text(const scene *s, const scene_result *r) {
 static int run(int argc, char **argv) {
     const char      *cache = NULL;
     int              threads = 0, exit_code = APP_DONE;
+    double           memory = 0;
     bool             quiet = false, json = false;
     app_list         overrides = {0};
     const app_option options[] = {
         {"--cache", NULL, APP_TEXT, &cache, 0, 0, "DIR",
          "where classes are kept; default: $LIMBER_CACHE or ~/.cache/limber"},
         {"--threads", NULL, APP_INT, &threads, 0, 256, "N", "default: one per core"},
+        {"--memory", NULL, APP_NUMBER, &memory, 0.001, 1e6, "GB",
+         "never more at once, by estimate; a class that does not fit alone is refused"},
         {"--set", NULL, APP_LIST, &overrides, 0, 0, "KEY=VALUE",
          "overrides the scene, for example parts.beam.modes.count=30"},
         {"--quiet", "-q", APP_FLAG, &quiet, 0, 0, NULL, "no progress"},
@@ -59,6 +73,7 @@ static int run(int argc, char **argv) {
     app_progress progress;
     app_progress_begin(&progress, quiet, NULL, 0);
     FEM_TRY(scene_load(&s, words.items[0], overrides.count, overrides.items));
+    scene_set_memory(s, 1e9 * memory);
     FEM_TRY(scene_set_cache(s, app_cache_folder(cache, usual, sizeof usual)));
     FEM_TRY(scene_precompute(s, &progress.callback, &result));
     app_progress_end(&progress);

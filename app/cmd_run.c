@@ -95,6 +95,7 @@ static int run(int argc, char **argv) {
     const char      *folder = NULL, *cache = NULL;
     int              frames = 0, threads = 0, exit_code = APP_DONE;
     int              checkpoint = 0;
+    double           memory = 0;
     bool             quiet = false, json = false, no_cache = false, resume = false, skin = false;
     app_list         overrides = {0};
     const app_option options[] = {
@@ -107,6 +108,8 @@ static int run(int argc, char **argv) {
         {"--skin", NULL, APP_FLAG, &skin, 0, 0, NULL,
          "the .glb as one mesh on a skin, a joint per domain or instance (output.glb.skin)"},
         {"--threads", NULL, APP_INT, &threads, 0, 256, "N", "default: one per core"},
+        {"--memory", NULL, APP_NUMBER, &memory, 0.001, 1e6, "GB",
+         "while reduced models are made, never more at once; one that does not fit alone is refused"},
         {"--cache", NULL, APP_TEXT, &cache, 0, 0, "DIR",
          "where reduced models are kept; default: $LIMBER_CACHE or ~/.cache/limber"},
         {"--no-cache", NULL, APP_FLAG, &no_cache, 0, 0, NULL, "neither read nor keep reduced models"},
@@ -141,6 +144,7 @@ static int run(int argc, char **argv) {
     s->glb.skin |= skin;
     s->checkpoint = checkpoint;
     s->resume = resume;
+    scene_set_memory(s, 1e9 * memory);
     loaded = true;
     if (!quiet) app_note_remarks(&s->remarks);
     if (!no_cache) FEM_TRY(scene_set_cache(s, app_cache_folder(cache, usual_cache, sizeof usual_cache)));

@@ -362,7 +362,7 @@ static void run_grove(const oak *o, int steps) {
             solver_placement_compose(&n->at, &at, &n->at);
         }
     bench_try(solver_forest_create(&f, PARTS, o->parts, (int)(GROVE * count), all, NULL));
-    bench_try(solver_forest_precompute(f, NULL, NULL));
+    bench_try(solver_forest_precompute(f, NULL, NULL, NULL));
     run_steps(f, "grove of 20", 2, steps, NULL, NULL);
     solver_forest_destroy(f);
     fem_free(all);
@@ -383,7 +383,7 @@ int main(int argc, char **argv) {
                o.parts[k].options.modes);
     double start = cpu(), wall = fem_seconds();
     bench_try(solver_forest_create(&f, PARTS, o.parts, o.count, o.instances, NULL));
-    bench_try(solver_forest_precompute(f, NULL, NULL));
+    bench_try(solver_forest_precompute(f, NULL, NULL, NULL));
     printf("precomputation %.2f s processor time, %.2f s wall clock; P1: 1.0 min\n", cpu() - start,
            fem_seconds() - wall);
     printf("  modes %.2f, forces %.2f, rest %.2f s; %d interfaces\n", f->seconds_modes, f->seconds_forces,

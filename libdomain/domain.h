@@ -3,7 +3,7 @@
 #define LIMBER_DOMAIN_H
 
 #include "libfem/fem.h"
-#include "libdomain/congruence.h"
+#include "libdomain/crowd.h"
 #include "libdomain/decompose.h"
 #include "libdomain/frame.h"
 

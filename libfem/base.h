@@ -57,6 +57,7 @@ int fem_memory_fail_at_new_place(void);
 long   fem_memory_blocks(void);
 size_t fem_memory_bytes(void);
 size_t fem_memory_peak(void);
+void   fem_memory_reset_peak(void); // to what is in use now
 
 // Makes room for `needed` items in a growing array: *capacity grows by halves. *items is unchanged on failure.
 // Use through: status = fem_grow((void **)&items, &capacity, needed, sizeof *items)

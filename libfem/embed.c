@@ -357,3 +357,12 @@ void fem_embedding_destroy(fem_embedding *embedding) {
     fem_free(embedding->vertices), fem_free(embedding->weights), fem_free(embedding->element);
     *embedding = (fem_embedding){0};
 }
+
+double fem_embedding_distance(const fem_embedding *e, const fem_mesh *mesh, int point, const double p[3]) {
+    size_t width = (size_t)e->width, first = (size_t)point * width;
+    double x[3] = {0}, sum = 0;
+    for (size_t k = first; k < first + width; k++) sum += fmax(e->weights[k], 0);
+    for (size_t k = first; k < first + width; k++)
+        vec3_axpy(x, fmax(e->weights[k], 0) / sum, mesh->vertices + 3 * (size_t)e->vertices[k]);
+    return vec3_distance(x, p);
+}

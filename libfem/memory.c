@@ -74,6 +74,7 @@ int fem_memory_fail_at_new_place(void) {
 long   fem_memory_blocks(void) { return atomic_load(&blocks); }
 size_t fem_memory_bytes(void) { return atomic_load(&bytes); }
 size_t fem_memory_peak(void) { return atomic_load(&peak); }
+void   fem_memory_reset_peak(void) { atomic_store(&peak, atomic_load(&bytes)); }
 
 void *fem_alloc(size_t count, size_t size) {
     size_t wanted;

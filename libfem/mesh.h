@@ -49,6 +49,13 @@ typedef struct fem_surface {
     double *vertices; // 3 per vertex
     int     triangle_count;
     int    *triangles; // 3 per triangle
+    // of .obj files, where they have them; else 0 and NULL
+    int     uv_count;
+    double *uv;             // 2 each: texture coordinates, from the lower left corner
+    int    *corners;        // 3 per triangle: which of them; -1: none
+    int     material_count; //
+    char  **materials;      // names
+    int    *material;       // per triangle; -1: none
 } fem_surface;
 
 // ---- life ------------------------------------------------------------------------------------------------------
@@ -245,6 +252,9 @@ typedef struct fem_embedding {
 } fem_embedding;
 fem_status fem_embed_points(fem_embedding *embedding, const fem_mesh *mesh, int point_count, const double *points);
 void       fem_embedding_apply(const fem_embedding *embedding, const double *field, double *out); // 3 per vertex
-void       fem_embedding_destroy(fem_embedding *embedding);
+// From p, which was embedded as that point, to its element; of a tetrahedron an upper bound: to the point that weights
+// without the negative ones give.
+double fem_embedding_distance(const fem_embedding *embedding, const fem_mesh *mesh, int point, const double p[3]);
+void   fem_embedding_destroy(fem_embedding *embedding);
 
 #endif

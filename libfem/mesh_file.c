@@ -67,6 +67,9 @@ void fem_surface_destroy(fem_surface *surface) {
     if (!surface) return;
     fem_free(surface->vertices);
     fem_free(surface->triangles);
+    fem_free(surface->uv), fem_free(surface->corners);
+    for (int i = 0; i < surface->material_count; i++) fem_free(surface->materials[i]);
+    fem_free(surface->materials), fem_free(surface->material);
     *surface = (fem_surface){0};
 }
 

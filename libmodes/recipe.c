@@ -260,21 +260,40 @@ static double available_memory(void) {
     return fmax(available, 0);
 }
 
-// Right-hand sides that a recipe leads to; and whether that many columns, and what condenses them, fit into memory.
-static fem_status check_size(const modes_recipe *recipe, int n, int *solves) {
-    *solves = recipe->derivatives > 0 ? recipe->linear : recipe->count;
-    if (recipe->derivatives == 0) return FEM_OK;
-    int                      counts[MODES_MOST_ORDER + 1], candidates = 0;
-    double                   pool, condense;
+// Linear modes with their derivatives, the bytes that they take, and those that condensing them takes besides.
+static fem_status find_sizes(const modes_recipe *recipe, int n, int *solves, int *candidates, double *pool,
+                             double *condense) {
+    fem_status               status = FEM_OK;
+    int                      counts[MODES_MOST_ORDER + 1];
     modes_basis              linear = {.n = n, .r = recipe->linear};
     modes_derivative_options options = derivative_options(recipe);
-    fem_status               status = modes_derivative_counts(&options, &linear, counts, &pool);
-    if (status != FEM_OK) return status;
-    for (int k = 0; k <= recipe->derivatives; k++) candidates += counts[k];
+    *solves = recipe->derivatives > 0 ? recipe->linear : recipe->count;
+    *candidates = 0;
+    *pool = *condense = 0;
+    if (recipe->derivatives == 0) return FEM_OK;
+    FEM_TRY(modes_derivative_counts(&options, &linear, counts, pool));
+    for (int k = 0; k <= recipe->derivatives; k++) *candidates += counts[k];
     for (int k = 1; k <= recipe->derivatives; k++) *solves += counts[k];
-    modes_condense_options condensed = condensing(recipe, recipe->scaling, candidates);
-    status = modes_condense_size(&condensed, n, candidates, &condense);
-    if (status != FEM_OK) return status;
+    modes_condense_options condensed = condensing(recipe, recipe->scaling, *candidates);
+    FEM_TRY(modes_condense_size(&condensed, n, *candidates, condense));
+done:
+    return status;
+}
+
+fem_status modes_recipe_bytes(const modes_recipe *recipe, int n, int *solves, double *bytes) {
+    int        candidates;
+    double     pool, condense;
+    fem_status status = find_sizes(recipe, n, solves, &candidates, &pool, &condense);
+    if (status == FEM_OK) *bytes = pool + condense;
+    return status;
+}
+
+// Do they fit into memory?
+static fem_status check_size(const modes_recipe *recipe, int n, int *solves) {
+    int        candidates;
+    double     pool, condense;
+    fem_status status = find_sizes(recipe, n, solves, &candidates, &pool, &condense);
+    if (status != FEM_OK || recipe->derivatives == 0) return status;
     double available = recipe->max_bytes > 0 ? recipe->max_bytes : available_memory();
     if (pool + condense <= available) return FEM_OK;
     return fem_fail(FEM_BAD_INPUT,

@@ -36,6 +36,10 @@ modes_recipe modes_default_recipe(modes_method method); // 12 linear, first deri
 // "modes.linear is 0, expected > 0"
 fem_status modes_recipe_check(const modes_recipe *recipe);
 
+// Right-hand sides that a recipe leads to, and bytes of the linear modes and derivatives with what condenses them, of a
+// body of n degrees of freedom.
+fem_status modes_recipe_bytes(const modes_recipe *recipe, int n, int *solves, double *bytes);
+
 typedef struct modes_recipe_report {
     int                     free_dofs, rigid;
     int                     candidates; // linear modes and derivatives that were condensed; 0 without

@@ -21,10 +21,12 @@ typedef struct scene_patch {
 
 // Surface of a class, in class coordinates, with the modes of the class at its vertices. Nothing is copied.
 typedef struct scene_surface {
-    const char        *name;
-    int                vertex_count;
-    const double      *positions; // 3 per vertex, m
-    const double      *uv;        // 2 per vertex, or NULL
+    const char   *name;
+    int           vertex_count;
+    const double *positions; // 3 per vertex, m
+    const double *uv;        // 2 per vertex, or NULL
+    const int    *place;     // per vertex: the first one at the same place, whose normal it shares, such as where
+                             // UVs are cut; NULL: every vertex is by itself
     int                triangle_count;
     const int         *triangles; // 3 per triangle, counter-clockwise from outside
     int                patch_count;

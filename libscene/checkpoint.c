@@ -23,10 +23,21 @@ static fem_hash hash_vertices(fem_hash hash, const scene_vertices *on) {
     return fem_hash_add(hash, on->items, (size_t)on->count * sizeof *on->items);
 }
 
+static fem_hash hash_surface(fem_hash hash, const fem_surface *surface) {
+    size_t corners = 3 * (size_t)surface->triangle_count;
+    hash = fem_hash_add(hash, surface->vertices, 3 * (size_t)surface->vertex_count * sizeof(double));
+    hash = fem_hash_add(hash, surface->triangles, corners * sizeof(int));
+    hash = fem_hash_add(hash, surface->uv, 2 * (size_t)surface->uv_count * sizeof(double));
+    hash = fem_hash_add(hash, surface->corners, surface->corners ? corners * sizeof(int) : 0);
+    hash = fem_hash_add(hash, surface->material, surface->material ? corners / 3 * sizeof(int) : 0);
+    for (int i = 0; i < surface->material_count; i++)
+        hash = fem_hash_add(hash, surface->materials[i], strlen(surface->materials[i]));
+    return hash;
+}
+
 fem_status scene_checkpoint_key(const scene *s, fem_hash *key) {
     const scene_part  *part = &s->parts[s->object];
     const domain_tree *domains = &s->tree.domains;
-    const fem_surface *surface = &s->surface;
     fem_hash           hash = s->hash, mesh = fem_mesh_hash(&part->mesh);
     char              *basis = NULL;
     size_t             size = 0;
@@ -36,8 +47,7 @@ fem_status scene_checkpoint_key(const scene *s, fem_hash *key) {
     for (int i = 0; i < s->action_count; i++) hash = hash_vertices(hash, &s->actions[i].load.on);
     for (int i = 0; i < s->probe_count; i++) hash = hash_vertices(hash, &s->probes[i].on);
     hash = fem_hash_add(hash, domains->element_domain, (size_t)domains->element_count * sizeof(int));
-    hash = fem_hash_add(hash, surface->vertices, 3 * (size_t)surface->vertex_count * sizeof(double));
-    hash = fem_hash_add(hash, surface->triangles, 3 * (size_t)surface->triangle_count * sizeof(int));
+    for (int i = 0; i < s->part_count; i++) hash = hash_surface(hash, &s->parts[i].surface);
     if (s->method == SCENE_REDUCED && part->modes.method == SCENE_MODES_FILE) {
         fem_status status = fem_file_read(&basis, &size, part->modes.file);
         if (status != FEM_OK) return status == FEM_IO ? FEM_BAD_INPUT : status;

@@ -237,6 +237,31 @@ static fem_status make_forces(scene_class *c, const scene_part *part, const fem_
     return FEM_OK;
 }
 
+// Within the limit of memory, if there is one.
+static fem_status check_memory(scene_class *c, const scene_part *part, const fem_sparse *K,
+                               const unsigned char *fixed) {
+    fem_status          status = FEM_OK;
+    const modes_recipe *recipe = &part->modes.recipe;
+    solver_room        *room = NULL;
+    double              bytes = 0, kept;
+    solver_need         need = {.mesh = &part->mesh,
+                                .K = K,
+                                .fixed = fixed,
+                                .recipe = recipe,
+                                .modes = recipe->count,
+                                .polynomial = part->forces == SCENE_POLYNOMIAL,
+                                .direct = part->modes.method == SCENE_MODES_LANCZOS};
+    FEM_TRY(solver_room_create(&room, recipe->max_bytes));
+    FEM_TRY(solver_need_bytes(&need, &bytes, &kept));
+    solver_room_enter(room);
+    status = solver_room_take(room, bytes);
+    solver_room_leave(room, status == FEM_OK ? bytes : 0, 0);
+    c->room = solver_room_get_report(room);
+done:
+    solver_room_destroy(room);
+    return status;
+}
+
 // `path` is that of the cache file, beside which an interrupted training keeps what it has; or NULL.
 static fem_status make_class(scene_class *c, const scene_part *part, const fem_body *body, fem_mass_kind mass,
                              const char *path, fem_hash key, const fem_progress *progress) {
@@ -255,6 +280,8 @@ static fem_status make_class(scene_class *c, const scene_part *part, const fem_b
     fem_body_evaluate(body, u, NULL, NULL, &K);
     fem_body_mass(body, mass, &M);
     modes_problem problem = {.mesh = &part->mesh, .K = &K, .M = &M, .fixed = part->fixed.count > 0 ? fixed : NULL};
+    bool          built = part->modes.method == SCENE_MODES_KRYLOV || part->modes.method == SCENE_MODES_LANCZOS;
+    if (built && part->modes.recipe.max_bytes > 0) FEM_TRY(check_memory(c, part, &K, problem.fixed));
     FEM_TRY(make_basis(c, part, body, &problem, progress));
     c->seconds_modes = fem_seconds() - begun;
     begun = fem_seconds();

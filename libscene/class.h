@@ -25,6 +25,7 @@ typedef struct scene_class {
     bool                     cached;     // read from the cache
     bool                     kept;       // in the cache now
     double                   seconds_modes, seconds_forces;
+    solver_room_report       room; // with a limit of memory (the recipe's max_bytes)
 } scene_class;
 
 // `body` is the part's and must outlive the class. `cache` is a folder, which is made, or NULL. What the user should

@@ -36,7 +36,7 @@ static fem_status of_tree(const scene *s, int count, const fem_progress *progres
     double          *omega = NULL, *shapes = NULL, begun = fem_seconds();
     bool             articulated = s->tree.options.subtree == SOLVER_ARTICULATED;
     if (s->forest.count > 0) {
-        FEM_TRY(scene_make_forest(&forest, s, true, progress, &f->notes, NULL));
+        FEM_TRY(scene_make_forest(&forest, s, progress, &f->notes, NULL));
         FEM_TRY(solver_forest_tree(&tree, forest, &s->tree.options));
     } else {
         FEM_TRY(scene_assemble(&assembly, s, progress, &f->notes, NULL));

@@ -49,6 +49,11 @@ static fem_status check_surface(const scene_surface *s, int look_count) {
     if (!all_finite(n3, s->positions) || !all_finite((size_t)s->r * n3, s->modes) ||
         (s->uv && !all_finite(2 * (size_t)s->vertex_count, s->uv)))
         return fem_fail(FEM_BAD_INPUT, "surface \"%s\": has numbers that are not finite", s->name);
+    for (int v = 0; s->place && v < s->vertex_count; v++)
+        if (s->place[v] < 0 || s->place[v] > v || s->place[s->place[v]] != s->place[v])
+            return fem_fail(FEM_BAD_INPUT,
+                            "surface \"%s\", vertex %d: at the place of %d, expected the first vertex there", s->name,
+                            v, s->place[v]);
     return check_patches(s, look_count);
 }
 

@@ -57,6 +57,7 @@ typedef struct glb_mesh {
 typedef struct glb_skin {
     int           vertex_count, triangle_count, patch_count;
     double       *positions, *uv; // in the first frame, axes and units of the file
+    int          *place;          // as of a scene_surface, or NULL
     int          *triangles;
     scene_patch  *patches;
     int          *first;   // per figure: its first vertex; then their number

@@ -14,7 +14,8 @@
 enum { INFLUENCES = 4, MOST_JOINTS = 65535, SAMPLES = 24 };
 
 void glb_skin_destroy(glb_skin *skin) {
-    fem_free(skin->positions), fem_free(skin->uv), fem_free(skin->triangles), fem_free(skin->patches);
+    fem_free(skin->positions), fem_free(skin->uv), fem_free(skin->place), fem_free(skin->triangles),
+        fem_free(skin->patches);
     fem_free(skin->joints), fem_free(skin->weights), fem_free(skin->first);
     fem_free(skin->inverse);
     fem_free(skin->mesh.mode), fem_free(skin->mesh.q_low), fem_free(skin->mesh.q_up);
@@ -63,11 +64,11 @@ static void place_vertex(const scene_glb *glb, const char *row, const scene_pose
 static fem_status make_geometry(scene_glb *glb) {
     glb_skin *skin = &glb->skin;
     size_t    vertices = 0, triangles = 0, n = (size_t)glb->figure_count;
-    bool      uv = false;
+    bool      uv = false, shared = false;
     for (size_t i = 0; i < n; i++) {
         const scene_surface *s = &glb->surfaces[glb->figures[i].surface];
         vertices += (size_t)s->vertex_count, triangles += (size_t)s->triangle_count;
-        uv |= s->uv != NULL;
+        uv |= s->uv != NULL, shared |= s->place != NULL;
     }
     if (vertices > INT32_MAX / 4 || triangles > INT32_MAX / 4)
         return fem_fail(FEM_BAD_INPUT, "%s: a skin of %zu vertices is too large; without skin instances share theirs",
@@ -76,13 +77,14 @@ static fem_status make_geometry(scene_glb *glb) {
     skin->first = fem_alloc(n + 1, sizeof *skin->first);
     skin->positions = fem_alloc(3 * vertices, sizeof *skin->positions);
     if (uv) skin->uv = fem_calloc(2 * vertices, sizeof *skin->uv);
+    if (shared) skin->place = fem_alloc(vertices, sizeof *skin->place);
     skin->triangles = fem_alloc(3 * triangles, sizeof *skin->triangles);
     skin->patches = fem_alloc((size_t)glb->look_count, sizeof *skin->patches);
     skin->joints = fem_calloc(INFLUENCES * vertices, sizeof *skin->joints);
     skin->weights = fem_calloc(INFLUENCES * vertices, sizeof *skin->weights);
     skin->inverse = fem_alloc(16 * n, sizeof *skin->inverse);
-    if (!skin->first || !skin->positions || (uv && !skin->uv) || !skin->triangles || !skin->patches || !skin->joints ||
-        !skin->weights || !skin->inverse)
+    if (!skin->first || !skin->positions || (uv && !skin->uv) || (shared && !skin->place) || !skin->triangles ||
+        !skin->patches || !skin->joints || !skin->weights || !skin->inverse)
         return no_memory(glb);
     size_t at = 0;
     for (int i = 0; i < glb->figure_count; i++) {
@@ -91,6 +93,8 @@ static fem_status make_geometry(scene_glb *glb) {
         skin->first[i] = (int)at;
         stored_pose(glb, glb->first_row, i, &pose);
         if (s->uv) memcpy(skin->uv + 2 * at, s->uv, 2 * (size_t)s->vertex_count * sizeof *s->uv);
+        for (size_t v = 0; shared && v < (size_t)s->vertex_count; v++)
+            skin->place[at + v] = (int)at + (s->place ? s->place[v] : (int)v);
         for (size_t v = 0; v < (size_t)s->vertex_count; v++, at++)
             place_vertex(glb, glb->first_row, &pose, i, v, skin->positions + 3 * at);
     }
@@ -361,6 +365,7 @@ fem_status glb_skin_create(scene_glb *glb) {
                                     .vertex_count = skin->vertex_count,
                                     .positions = skin->positions,
                                     .uv = skin->uv,
+                                    .place = skin->place,
                                     .triangle_count = skin->triangle_count,
                                     .triangles = skin->triangles,
                                     .patch_count = skin->patch_count,

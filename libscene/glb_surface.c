@@ -33,6 +33,10 @@ void glb_form_destroy(glb_form *form) {
     *form = (glb_form){0};
 }
 
+static size_t place_of(const scene_surface *surface, int vertex) {
+    return (size_t)(surface->place ? surface->place[vertex] : vertex);
+}
+
 // N += sum over triangles of (b - a) x (c - a), at each corner
 static void add_normals(const scene_surface *surface, const double *x, double *N) {
     for (int t = 0; t < surface->triangle_count; t++) {
@@ -42,7 +46,7 @@ static void add_normals(const scene_surface *surface, const double *x, double *N
         vec3_sub(ab, x + 3 * (size_t)corner[1], a);
         vec3_sub(ac, x + 3 * (size_t)corner[2], a);
         vec3_cross(n, ab, ac);
-        for (int k = 0; k < 3; k++) vec3_axpy(N + 3 * (size_t)corner[k], 1, n);
+        for (int k = 0; k < 3; k++) vec3_axpy(N + 3 * place_of(surface, corner[k]), 1, n);
     }
 }
 
@@ -56,8 +60,14 @@ static void add_normal_changes(const scene_surface *surface, const double *x, co
         vec3_sub(dab, u + b, u + a), vec3_sub(dac, u + c, u + a);
         vec3_cross(n, dab, ac), vec3_cross(m, ab, dac);
         vec3_axpy(n, 1, m);
-        for (int k = 0; k < 3; k++) vec3_axpy(dN + 3 * (size_t)corner[k], 1, n);
+        for (int k = 0; k < 3; k++) vec3_axpy(dN + 3 * place_of(surface, corner[k]), 1, n);
     }
+}
+
+// What was summed up at places, at all vertices there.
+static void share(const scene_surface *surface, double *N) {
+    for (int v = 0; surface->place && v < surface->vertex_count; v++)
+        memcpy(N + 3 * (size_t)v, N + 3 * (size_t)surface->place[v], 3 * sizeof *N);
 }
 
 // Divides normals and their changes so that the base normal n - sum d / 2 has length 1.
@@ -107,6 +117,7 @@ fem_status glb_form_create(glb_form *form, const scene_surface *surface, const g
     }
     for (size_t i = 0; i < n3; i++) form->positions[i] = (float)base[i];
     add_normals(surface, middle, N);
+    share(surface, N);
     for (size_t t = 0; t < targets; t++) {
         const double *U = surface->modes + (size_t)mesh->mode[t] * n3;
         double        range = (double)mesh->q_up[t] - (double)mesh->q_low[t];
@@ -114,6 +125,7 @@ fem_status glb_form_create(glb_form *form, const scene_surface *surface, const g
         for (size_t i = 0; i < n3; i++) u[i] = range * U[i], d[i] = (float)u[i];
         memset(dN, 0, n3 * sizeof *dN);
         add_normal_changes(surface, middle, u, dN);
+        share(surface, dN);
         for (size_t i = 0; i < n3; i++) d[n3 + i] = (float)dN[i];
     }
     for (size_t v = 0; v < (size_t)surface->vertex_count; v++)

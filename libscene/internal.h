@@ -210,6 +210,7 @@ typedef struct raw_seam {
 
 typedef struct raw_part {
     const cJSON *mesh, *material, *fixed, *seams;
+    const char  *surface;
     int          quadrature;
     double       scale;
     raw_modes    modes;
@@ -254,17 +255,23 @@ typedef struct raw_scatter {
     double      low[3], high[3], smallest, largest, tilt, depth;
 } raw_scatter;
 
+typedef struct raw_components {
+    double       tolerance, reach;
+    const cJSON *modes;
+} raw_components;
+
 enum { OBJECT_PART, OBJECT_GROUP };
 typedef struct raw_object {
-    int           variant;
-    const char   *part, *group, *name;
-    double        translation[3], rotation[3], scale, velocity[3], spin[3];
-    const cJSON  *places, *children;
-    raw_repeat    repeat;
-    raw_scatter   scatter;
-    double        stiffness, frequency, reach;
-    raw_damping   damping; // negative: not given
-    raw_decompose decompose;
+    int            variant;
+    const char    *part, *group, *name;
+    double         translation[3], rotation[3], scale, velocity[3], spin[3];
+    const cJSON   *places, *children;
+    raw_repeat     repeat;
+    raw_scatter    scatter;
+    double         stiffness, frequency, reach;
+    raw_damping    damping; // negative: not given
+    raw_decompose  decompose;
+    raw_components components;
 } raw_object;
 
 typedef struct raw_group {
@@ -348,10 +355,9 @@ typedef struct raw_solver {
 } raw_solver;
 
 typedef struct raw_output {
-    int         frames;
-    double      rate;
-    unsigned    formats; // bits
-    const char *surface;
+    int      frames;
+    double   rate;
+    unsigned formats; // bits
     struct {
         int  up, units;
         bool skin;
@@ -436,7 +442,10 @@ solver_forces_kind scene_forces_in_tree(scene_forces_kind kind);
 fem_status         scene_read_decompose(scene_reader *reader, const cJSON *object, const raw_decompose *raw, scene *s);
 // Expands objects with children, groups and copies into the instances of a forest, and makes of all of them the one
 // part that is simulated. Is this scene of that kind?
-bool       scene_is_forest(const raw_scene *raw);
+bool scene_is_forest(const raw_scene *raw);
+// The pieces of an object's part, of which each class becomes a part of the scene; the path stands at the object.
+fem_status scene_read_components(scene_reader *reader, const cJSON *object, const raw_components *raw, int part,
+                                 scene *s, domain_crowd *crowd);
 fem_status scene_read_forest(scene_reader *reader, const raw_scene *raw, scene *s);
 void       scene_forest_destroy(scene_forest *forest);
 // Does the name mean this instance: its path, or the last names of it, with or without the number of the copy?

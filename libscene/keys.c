@@ -285,6 +285,9 @@ static const scene_key part_keys[] = {
     {.name = "scale", .fallback = {1}, POSITIVE(1e9), AT(raw_part, scale), .about = "metres per unit of the mesh; selections are in metres"},
     {.name = "material", .type = KEY_ASSIGNMENT, .otherwise = "the mesh file's own", AT(raw_part, material),
      .about = "a material for the whole part, or an object that gives each region one"},
+    {.name = "surface", .type = KEY_TEXT, .otherwise = "the skin of the mesh", AT(raw_part, surface),
+     .about = "triangles (.obj, .stl, .ply) in the units of the mesh, shown in .obj and .glb files; they move with the elements that they lie in, and what lies "
+              "outside follows the nearest element. Texture coordinates and names of materials (vt, usemtl) are kept"},
     {.name = "fixed", .type = KEY_SELECTION, .otherwise = "nothing", .table = &scene_selection_table, AT(raw_part, fixed), .about = "vertices that are held in place"},
     {.name = "quadrature", .type = KEY_INTEGER, .fallback = {2}, WITHIN(2, 3), AT(raw_part, quadrature), .about = "Gauss points per direction of a hexahedron"},
     {.name = "modes", .type = KEY_SECTION, .table = &scene_modes_table, AT(raw_part, modes), .about = "its basis, when the solver's method is `reduced`"},
@@ -365,6 +368,17 @@ static const scene_key scatter_keys[] = {
 static const scene_table scatter_table = {.name = "scatter", TABLE(scatter_keys),
     .about = "Seeded random places on the surface of the parent, even by area. The parts turn at random about the normal."};
 
+static const scene_key components_keys[] = {
+    {.name = "tolerance", .fallback = {1e-4}, .low_open = true, .high = 0.01, AT(raw_components, tolerance),
+     .about = "how far vertices of a copy may be from those of its model, over the radius of gyration of the piece"},
+    {.name = "reach", .fallback = {0}, .otherwise = "a fiftieth of the diagonal of the piece", .unit = "m", POSITIVE(1e9), AT(raw_components, reach),
+     .about = "how far pieces may be apart and touch"},
+    {.name = "modes", .type = KEY_INTEGER, .shape = SHAPE_ANY, .otherwise = "those of the part", WITHIN(0, 1000), AT(raw_components, modes),
+     .about = "of each class: one number for all, or a list, c0 first; 0 makes it rigid"},
+};
+static const scene_table components_table = {.name = "components", TABLE(components_keys),
+    .about = "The pieces of a part's mesh as instances: copies, found up to rotation, translation and scale, share a class."};
+
 static const scene_key object_keys[] = {
     {.name = "part", .type = KEY_TEXT, .alternative = true, AT(raw_object, part), .about = "the part that the object is made of"},
     {.name = "group", .type = KEY_TEXT, .alternative = true, AT(raw_object, group), .about = "a group from `groups`, placed as a whole"},
@@ -387,6 +401,8 @@ static const scene_key object_keys[] = {
     {.name = "velocity", .only = 1 << OBJECT_PART, .shape = SHAPE_VECTOR, .fallback = {0, 0, 0}, .unit = "m/s", WITHIN(-1e6, 1e6), AT(raw_object, velocity), .about = "of the centre of mass at time 0; a body without supports only"},
     {.name = "spin", .only = 1 << OBJECT_PART, .shape = SHAPE_VECTOR, .fallback = {0, 0, 0}, .unit = "rad/s", WITHIN(-1e6, 1e6), AT(raw_object, spin),
      .about = "angular velocity at time 0, about the centre of mass; a body without supports only"},
+    {.name = "components", .type = KEY_SECTION, .only = 1 << OBJECT_PART, .otherwise = "one body", .table = &components_table, AT(raw_object, components),
+     .about = "taken apart into the connected pieces of its mesh, when the solver's method is `reduced`"},
     {.name = "decompose", .type = KEY_SECTION, .only = 1 << OBJECT_PART, .otherwise = "one body", .table = &decompose_table, AT(raw_object, decompose), .about = "cut into domains, when the solver's method is `reduced`"},
 };
 const scene_table scene_object_table = {.name = "object", TABLE(object_keys), ONE_OF(raw_object),
@@ -600,10 +616,8 @@ static const scene_key output_keys[] = {
      .about = "dynamics: number of frames; the first is at time 0"},
     {.name = "rate", .fallback = {30}, .unit = "1/s", POSITIVE(1e9), AT(raw_output, rate), .about = "dynamics: frames per second"},
     {.name = "formats", .type = KEY_CHOICE, .shape = SHAPE_LIST, .choices = "vtu|obj|glb", .fallback = {1}, AT(raw_output, formats),
-     .about = "of the frames; vtu: one .vtu each and a .pvd for all; obj: one .obj each, the `surface` or the skin of the mesh; glb: the same surface and its motion in one file"},
+     .about = "of the frames; vtu: one .vtu each and a .pvd for all; obj: one .obj each, the part's `surface` or the skin of the mesh; glb: the same surface and its motion in one file"},
     {.name = "glb", .type = KEY_SECTION, .table = &glb_table, .about = "how the .glb file is written"},
-    {.name = "surface", .type = KEY_TEXT, .otherwise = "the skin of the mesh", AT(raw_output, surface),
-     .about = "triangles (.obj, .stl, .ply) in the units of the part's mesh, which move with the elements that they lie in; what lies outside follows the nearest element"},
     {.name = "interfaces", .type = KEY_CHOICE, .choices = "c0|c1|owner", AT(raw_output, interfaces),
      .about = "trees of domains: how the vertices that domains share are shown: at the mean of the domains' places, smoothed so that slopes go on too, or with the domain nearest to the root"},
     {.name = "probes", .type = KEY_SELECTIONS, .otherwise = "none", .table = &scene_selection_table, AT(raw_output, probes),

@@ -112,6 +112,21 @@ done:
     return status;
 }
 
+// Triangles that move with the part.
+static fem_status read_surface(scene_reader *reader, const cJSON *node, const char *file, scene_part *part) {
+    fem_status status = FEM_OK;
+    char      *path = NULL;
+    size_t     length = reader_enter(reader, "surface");
+    FEM_TRY(scene_relative_path(&path, reader, file));
+    FEM_TRY(reader_prefix(reader, cJSON_GetObjectItemCaseSensitive(node, "surface"),
+                          fem_surface_read(&part->surface, path)));
+    for (size_t i = 0; i < 3 * (size_t)part->surface.vertex_count; i++) part->surface.vertices[i] *= part->scale;
+    reader_leave(reader, length);
+done:
+    fem_free(path);
+    return status;
+}
+
 static fem_status read_poses_name(scene_reader *reader, const cJSON *node, const raw_part *raw, scene_part *part) {
     bool   given = raw->forces.type == SCENE_CUBATURE && raw->forces.sampling == 2;
     size_t length = reader_enter(reader, "forces");
@@ -150,6 +165,7 @@ static fem_status read_part(scene_reader *reader, const cJSON *node, int materia
         reader_leave(reader, length);
     }
     if (raw.seams) FEM_TRY(scene_match_seams(reader, raw.seams, part));
+    if (raw.surface) FEM_TRY(read_surface(reader, node, raw.surface, part));
     part->forces = (scene_forces_kind)raw.forces.type;
     part->training = cubature_training_default_options();
     part->training.method = (cubature_method)raw.forces.method;
@@ -478,24 +494,6 @@ done:
     return status;
 }
 
-// Triangles that move with the body.
-static fem_status read_surface(scene_reader *reader, const raw_output *raw, const cJSON *section, scene *s) {
-    fem_status   status = FEM_OK;
-    const cJSON *node = cJSON_GetObjectItemCaseSensitive(section, "surface");
-    char        *path = NULL;
-    size_t       length = reader_enter(reader, "output.surface");
-    if (!s->write_obj && !s->write_glb)
-        return reader_fail(reader, node, "is not written, expected \"formats\" with \"obj\" or \"glb\" among them");
-    FEM_TRY(scene_relative_path(&path, reader, raw->surface));
-    FEM_TRY(reader_prefix(reader, node, fem_surface_read(&s->surface, path)));
-    for (size_t i = 0; i < 3 * (size_t)s->surface.vertex_count; i++)
-        s->surface.vertices[i] *= s->parts[s->object].scale;
-    reader_leave(reader, length);
-done:
-    fem_free(path);
-    return status;
-}
-
 static fem_status read_output(scene_reader *reader, const raw_output *raw, const cJSON *root, scene *s) {
     fem_status   status = FEM_OK;
     const cJSON *section = cJSON_GetObjectItemCaseSensitive(root, "output");
@@ -510,15 +508,10 @@ static fem_status read_output(scene_reader *reader, const raw_output *raw, const
                                  .unit = raw->glb.units == 0 ? 1 : 0.01,
                                  .skin = raw->glb.skin};
     s->seams = (solver_seams)raw->interfaces;
-    if (raw->surface) FEM_TRY(read_surface(reader, raw, section, s));
     if (!s->write_glb && cJSON_GetObjectItemCaseSensitive(section, "glb")) {
         reader_enter(reader, "output.glb");
         return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(section, "glb"),
                            "is not written, expected \"formats\" with \"glb\" among them");
-    }
-    if (s->forest.count > 0 && raw->surface) {
-        reader_enter(reader, "output.surface");
-        return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(section, "surface"), "is for scenes of one object");
     }
     if (s->tree.domains.count == 0 && cJSON_GetObjectItemCaseSensitive(section, "interfaces")) {
         reader_enter(reader, "output.interfaces");
@@ -659,6 +652,7 @@ void scene_destroy(scene *s) {
     for (int i = 0; i < s->part_count; i++) {
         fem_free(s->parts[i].name);
         fem_mesh_destroy(&s->parts[i].mesh);
+        fem_surface_destroy(&s->parts[i].surface);
         fem_free(s->parts[i].fixed.items);
         fem_free(s->parts[i].poses);
         scene_modes_destroy(&s->parts[i].modes);
@@ -681,7 +675,6 @@ void scene_destroy(scene *s) {
         fem_free(s->probes[i].on.items);
     }
     fem_remarks_destroy(&s->remarks);
-    fem_surface_destroy(&s->surface);
     fem_free(s->parts);
     fem_free(s->actions);
     fem_free(s->probes);

@@ -9,6 +9,13 @@
 
 enum { INSTANCES_MOST = 1000000, ELEMENTS_MOST = 100000000, GROUP_DEPTH = 16, NAME_MOST = 200 };
 
+// An object whose part was taken apart: its classes are parts from `first` on.
+typedef struct taken_apart {
+    const cJSON *node;
+    int          first;
+    domain_crowd crowd;
+} taken_apart;
+
 typedef struct expansion {
     scene_reader    *reader;
     const raw_scene *raw;
@@ -18,6 +25,8 @@ typedef struct expansion {
     const char      *stack[GROUP_DEPTH];
     int              depth;
     double (*centre)[3]; // per part
+    int          apart_count;
+    taken_apart *apart;
 } expansion;
 
 void scene_forest_destroy(scene_forest *forest) {
@@ -58,8 +67,8 @@ fem_status scene_check_instance(const scene_reader *reader, const cJSON *node, c
 // ------------------------------------------------------------------------------------------
 
 bool scene_is_forest(const raw_scene *raw) {
-    static const char *const keys[] = {"group",     "scale",     "places",  "repeat",   "scatter",
-                                       "stiffness", "frequency", "damping", "children", "reach"};
+    static const char *const keys[] = {"group",     "scale",   "places",   "repeat", "scatter",   "stiffness",
+                                       "frequency", "damping", "children", "reach",  "components"};
     const cJSON             *object = raw->objects->child;
     if (object->next) return true;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
@@ -238,7 +247,7 @@ static fem_status add_instance(expansion *x, const cJSON *node, const raw_object
                                int parent, const solver_placement *at) {
     fem_status    status = FEM_OK;
     scene_forest *f = &x->s->forest;
-    bool          held = x->s->parts[part].fixed.count > 0;
+    bool          exact = x->s->parts[part].fixed.count > 0 || cJSON_GetObjectItemCaseSensitive(node, "components");
     size_t        needed = (size_t)f->count + 1;
     char         *copy = NULL;
     if (needed > INSTANCES_MOST) return reader_fail(x->reader, node, "makes more than %d instances", INSTANCES_MOST);
@@ -260,7 +269,7 @@ static fem_status add_instance(expansion *x, const cJSON *node, const raw_object
     if (!isnan(raw->frequency)) i->stiffness = raw->frequency * raw->frequency;
     memcpy(f->motion[f->count], raw->velocity, 3 * sizeof(double));
     memcpy(f->motion[f->count] + 3, raw->spin, 3 * sizeof(double));
-    if (!held) { // a free body turns about its centre
+    if (!exact) { // a free body turns about its centre
         double turned[3];
         mat3_mul_vec(turned, at->Q, x->centre[part]);
         for (int k = 0; k < 3; k++) i->at.p[k] += x->centre[part][k] - at->scale * turned[k];
@@ -271,6 +280,51 @@ done:
 }
 
 static fem_status expand(expansion *x, const cJSON *list, int parent, const solver_placement *base, const char *path);
+
+static solver_placement piece_placement(const domain_copies *copies, int piece) {
+    solver_placement at = {.scale = copies->scale[piece]};
+    memcpy(at.p, copies->p[piece], sizeof at.p);
+    memcpy(at.Q, copies->Q[piece], sizeof at.Q);
+    return at;
+}
+
+// An instance for each piece, those that it hangs on first: "NAME/c1.7" is the eighth copy of class 1.
+static fem_status expand_components(expansion *x, const cJSON *node, const raw_object *raw, const solver_placement *at,
+                                    const char *path) {
+    fem_status         status = FEM_OK;
+    const taken_apart *of = x->apart;
+    while (of->node != node) of++;
+    const domain_crowd *crowd = &of->crowd;
+    int                *instance = fem_alloc((size_t)crowd->copies.count, sizeof *instance);
+    int                *copy = fem_calloc((size_t)crowd->class_count, sizeof *copy);
+    if (!instance || !copy) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %d pieces", crowd->copies.count);
+        goto done;
+    }
+    for (int k = 0; k < crowd->copies.count; k++) {
+        int              piece = crowd->order[k], class = crowd->class_of[piece], parent = crowd->parent[piece];
+        solver_placement own = piece_placement(&crowd->copies, piece), of_parent, there;
+        char             name[NAME_MOST + 32];
+        if (parent < 0)
+            solver_placement_compose(&there, at, &own);
+        else {
+            of_parent = piece_placement(&crowd->copies, parent);
+            solver_placement_invert(&of_parent, &of_parent);
+            solver_placement_compose(&there, &of_parent, &own);
+        }
+        int written = crowd->uses[class] > 1 ? snprintf(name, sizeof name, "%s/c%d.%d", path, class, copy[class]++)
+                                             : snprintf(name, sizeof name, "%s/c%d", path, class);
+        if (written >= NAME_MOST) {
+            status = reader_fail(x->reader, node, "the name \"%.60s...\" with those above it is too long", name);
+            goto done;
+        }
+        instance[piece] = x->s->forest.count;
+        FEM_TRY(add_instance(x, node, raw, name, of->first + class, parent < 0 ? -1 : instance[parent], &there));
+    }
+done:
+    fem_free(instance), fem_free(copy);
+    return status;
+}
 
 static fem_status expand_group(expansion *x, const cJSON *node, const raw_object *raw, int parent,
                                const solver_placement *at, const char *path) {
@@ -313,6 +367,16 @@ static fem_status check_object(expansion *x, const cJSON *node, const raw_object
     if (cJSON_GetObjectItemCaseSensitive(node, "decompose"))
         return reader_fail(x->reader, node,
                            "\"decompose\" stands alone: one object, without children or copies, may be cut");
+    if (cJSON_GetObjectItemCaseSensitive(node, "components")) {
+        static const char *const others[] = {"children", "reach", "scatter"};
+        if (parent >= 0 || x->depth > 0)
+            return reader_fail(x->reader, node,
+                               "\"components\" is for entries of \"objects\", not for children and members of groups");
+        for (int i = 0; i < 3; i++)
+            if (cJSON_GetObjectItemCaseSensitive(node, others[i]))
+                return reader_fail(x->reader, node, "\"%s\" has no meaning beside \"components\": its pieces say it",
+                                   others[i]);
+    }
     if (!isnan(raw->stiffness) && !isnan(raw->frequency))
         return reader_fail(x->reader, node,
                            "has \"stiffness\" and \"frequency\", which are the same thing, expected one");
@@ -360,6 +424,10 @@ static fem_status expand_object(expansion *x, const cJSON *node, int parent, con
         }
         if (raw.variant == OBJECT_GROUP) {
             FEM_TRY(expand_group(x, node, &raw, parent, &at, full));
+            continue;
+        }
+        if (cJSON_GetObjectItemCaseSensitive(node, "components")) {
+            FEM_TRY(expand_components(x, node, &raw, &at, full));
             continue;
         }
         FEM_TRY(add_instance(x, node, &raw, full, part, parent, &at));
@@ -588,6 +656,37 @@ static fem_status check_overlaps(expansion *x, const solver_forest *plan) {
     return status;
 }
 
+// Where a part is in the file; a class of components, where its part is.
+static const cJSON *part_node(const raw_scene *raw, const scene *s, int part) {
+    char name[NAME_MOST];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(s->parts[part].name, "."), s->parts[part].name);
+    return cJSON_GetObjectItemCaseSensitive(raw->parts, name);
+}
+
+// Takes apart what is to be, before anything is placed: parts are added to the scene.
+static fem_status take_apart(expansion *x, const cJSON *objects) {
+    fem_status status = FEM_OK;
+    int        count = 0, index = 0;
+    for (const cJSON *node = objects->child; node; node = node->next)
+        count += cJSON_GetObjectItemCaseSensitive(node, "components") != NULL;
+    x->apart = fem_calloc((size_t)count, sizeof *x->apart);
+    if (!x->apart) return fem_fail(FEM_NO_MEMORY, "no memory for %d objects", count);
+    for (const cJSON *node = objects->child; node; node = node->next, index++) {
+        raw_object raw = {0};
+        int        part = -1;
+        if (!cJSON_GetObjectItemCaseSensitive(node, "components")) continue;
+        size_t length = reader_enter_index(x->reader, index);
+        FEM_TRY(reader_table(x->reader, node, &scene_object_table, &raw));
+        FEM_TRY(scene_find_part(x->reader, node, raw.part, x->s, &part));
+        taken_apart *made = &x->apart[x->apart_count++];
+        *made = (taken_apart){.node = node, .first = x->s->part_count};
+        FEM_TRY(scene_read_components(x->reader, node, &raw.components, part, x->s, &made->crowd));
+        reader_leave(x->reader, length);
+    }
+done:
+    return status;
+}
+
 fem_status scene_read_forest(scene_reader *reader, const raw_scene *raw, scene *s) {
     fem_status       status = FEM_OK;
     scene_forest    *f = &s->forest;
@@ -601,6 +700,7 @@ fem_status scene_read_forest(scene_reader *reader, const raw_scene *raw, scene *
         return reader_fail(reader, raw->objects,
                            "several objects, children, copies and scales are for reduced bodies, expected \"solver\": "
                            "{\"method\": \"reduced\"}");
+    FEM_TRY(take_apart(&x, raw->objects));
     f->part_count = s->part_count;
     f->parts = fem_calloc((size_t)f->part_count, sizeof *f->parts);
     x.centre = fem_calloc((size_t)f->part_count, sizeof *x.centre);
@@ -620,9 +720,7 @@ fem_status scene_read_forest(scene_reader *reader, const raw_scene *raw, scene *
     }
     for (int i = 0; i < f->count; i++) used[f->instances[i].part] = true;
     for (int k = 0; k < f->part_count; k++)
-        if (used[k])
-            FEM_TRY(
-                check_part(reader, s, cJSON_GetObjectItemCaseSensitive(raw->parts, s->parts[k].name), &s->parts[k]));
+        if (used[k]) FEM_TRY(check_part(reader, s, part_node(raw, s, k), &s->parts[k]));
     reader_enter(reader, "objects");
     status = solver_forest_create(&plan, f->part_count, f->parts, f->count, f->instances, &offender);
     if (status == FEM_BAD_INPUT) reader_prefix(reader, offender >= 0 ? x.nodes[offender] : raw->objects, status);
@@ -632,6 +730,8 @@ fem_status scene_read_forest(scene_reader *reader, const raw_scene *raw, scene *
     reader_leave(reader, length);
 done:
     solver_forest_destroy(plan);
+    for (int i = 0; i < x.apart_count; i++) domain_crowd_destroy(&x.apart[i].crowd);
+    fem_free(x.apart);
     fem_free(x.nodes), fem_free(x.centre), fem_free(used);
     return status;
 }

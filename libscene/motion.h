@@ -2,17 +2,17 @@
 #ifndef LIMBER_SCENE_MOTION_H
 #define LIMBER_SCENE_MOTION_H
 
-#include "libscene/scene.h"
+#include "libscene/internal.h"
 
 // A piece of the body that moves as one frame with modes in it: x = p + Q (X + U q), X the vertices of its mesh.
 typedef struct scene_limb {
     const char     *name;
     const fem_mesh *mesh;
-    double          origin[3]; // where X = 0 is in the coordinates of the whole mesh at rest
-    int             r;
-    const double   *U;     // 3 per vertex x r
-    int             shape; // of a forest: limbs of one shape are copies, but for
-    double          scale; // x = p + Q scale (X + U q); 0 means 1
+    double        origin[3]; // where X = 0 is in the coordinates of the whole mesh at rest; of a forest, of the part's
+    int           r;
+    const double *U;     // 3 per vertex x r
+    int           shape; // of a forest: limbs of one shape are copies, but for
+    double        scale; // x = p + Q scale (X + U q); 0 means 1
 } scene_limb;
 
 // What every way offers; each begins with this struct.
@@ -51,16 +51,17 @@ fem_status scene_motion_reduced(scene_motion **motion, const scene *s, const fem
 // A body cut into domains.
 fem_status scene_motion_tree(scene_motion **motion, const scene *s, const fem_body *body, const fem_progress *progress,
                              char **notes);
-// The classes of a scene's domains, from its cache where they are there.
+// The classes of a scene's domains, from its cache where they are there. `result` (may be NULL) gets what there is to
+// know about them.
 fem_status scene_assemble(solver_assembly **assembly, const scene *s, const fem_progress *progress, char **notes,
-                          bool *kept);
+                          scene_result *result);
 
-// Instances of parts. Without `precompute` no class is made.
+// Instances of parts, likewise.
 fem_status scene_motion_forest(scene_motion **motion, const scene *s, const fem_progress *progress, char **notes);
-fem_status scene_make_forest(solver_forest **forest, const scene *s, bool precompute, const fem_progress *progress,
-                             char **notes, bool *kept);
+fem_status scene_make_forest(solver_forest **forest, const scene *s, const fem_progress *progress, char **notes,
+                             scene_result *result);
 fem_status scene_precompute_forest(const scene *s, solver_forest *forest, const fem_progress *progress, char **notes,
-                                   bool *kept);
+                                   scene_result *result);
 void       scene_report_forest(const scene *s, const solver_forest *forest, scene_result *result);
 
 // Contact of the domains of a tree with the obstacles of the scene (motion_contact.c): of the tree itself, implicit, or
@@ -84,6 +85,35 @@ void       scene_contacts_report(const scene_contacts *c, scene_result *result);
 void       scene_contacts_destroy(scene_contacts *c); // before the tree
 // Surface area at each vertex of a mesh. Caller frees.
 fem_status scene_vertex_areas(const fem_mesh *mesh, double **areas);
+
+// What the motions of trees have in common, be their pieces domains or instances (motion_loads.c); each begins with it.
+typedef struct scene_tree_motion {
+    scene_motion    base;
+    const scene    *s;
+    const fem_mesh *mesh; // of the whole
+    solver_tree    *tree;
+    int             loaded;   // vertices that loads act on
+    int            *vertices; // those, ascending
+    int            *points;   // and where the tree has them
+    double         *loads;    // per action: 3 per loaded vertex
+    double         *total;    // 3 per loaded vertex
+    bool           *done;     // per action: this change of stiffness has been made
+    scene_contacts  contacts;
+    scene_wind     *wind;  // or NULL
+    double         *u, *v; // 3 per vertex
+    double          seconds;
+    int             steps;
+} scene_tree_motion;
+// Fills what a motion does alike for all trees; `show`, `report` and `destroy` are its own.
+fem_status scene_tree_motion_begin(scene_tree_motion *m, const scene *s);
+// The loads, when the tree is there. `at` finds the point of the tree at a vertex, -1: there is none. The body may be
+// NULL.
+typedef fem_status scene_find_point(scene_tree_motion *m, int vertex, int *point);
+fem_status         scene_tree_motion_load(scene_tree_motion *m, const fem_body *body, scene_find_point *at);
+// Changes of stiffness up to a time that have not been made yet.
+fem_status scene_tree_motion_stiffen(scene_tree_motion *m, double time);
+void       scene_tree_motion_report(const scene_tree_motion *m, scene_result *result);
+void       scene_tree_motion_end(scene_tree_motion *m); // frees what it holds, and the tree
 
 void scene_report_assembly(const scene *s, const solver_assembly *assembly, scene_result *result);
 

@@ -80,26 +80,49 @@ static void save_class(void *context, fem_hash key, const solver_class *class) {
     fem_free(path);
 }
 
+// Where the classes of a scene are kept, and the memory that they may be made in.
+typedef struct class_making {
+    cache_context      context;
+    solver_class_store store;
+    solver_room       *room;
+} class_making;
+
+static fem_status begin_making(class_making *m, const scene *s, char **notes) {
+    m->context = (cache_context){.s = s, .notes = notes, .kept = true, .lock = PTHREAD_MUTEX_INITIALIZER};
+    m->store = (solver_class_store){.load = load_class, .save = save_class, .context = &m->context};
+    m->room = NULL;
+    return s->memory > 0 ? solver_room_create(&m->room, s->memory) : FEM_OK;
+}
+
+static void end_making(class_making *m, scene_result *result) {
+    if (result) result->kept = m->context.kept;
+    if (result && m->room) result->room = solver_room_get_report(m->room);
+    solver_room_destroy(m->room);
+}
+
 fem_status scene_assemble(solver_assembly **assembly, const scene *s, const fem_progress *progress, char **notes,
-                          bool *kept) {
-    const scene_part  *part = &s->parts[s->object];
-    cache_context      context = {.s = s, .notes = notes, .kept = true, .lock = PTHREAD_MUTEX_INITIALIZER};
-    solver_class_store store = {.load = load_class, .save = save_class, .context = &context};
-    fem_status         status =
-        solver_assembly_create(assembly, &part->mesh, &s->tree.domains, part->fixed.count, part->fixed.items,
-                               &s->tree.assembly, s->cache ? &store : NULL, progress);
-    if (kept) *kept = context.kept;
+                          scene_result *result) {
+    const scene_part       *part = &s->parts[s->object];
+    solver_assembly_options options = s->tree.assembly;
+    class_making            m;
+    fem_status              status = begin_making(&m, s, notes);
+    options.class.room = m.room;
+    if (status == FEM_OK)
+        status = solver_assembly_create(assembly, &part->mesh, &s->tree.domains, part->fixed.count, part->fixed.items,
+                                        &options, s->cache ? &m.store : NULL, progress);
+    end_making(&m, result);
     if (status == FEM_OK) status = scene_note_rules(s, (*assembly)->count, (*assembly)->classes, notes);
+    if (status == FEM_OK && result) scene_report_assembly(s, *assembly, result);
     if (status != FEM_OK && status != FEM_STOPPED) fem_fail_prefix(status, "%s: part \"%s\": ", s->path, part->name);
     return status;
 }
 
 fem_status scene_precompute_forest(const scene *s, solver_forest *forest, const fem_progress *progress, char **notes,
-                                   bool *kept) {
-    cache_context      context = {.s = s, .notes = notes, .kept = true, .lock = PTHREAD_MUTEX_INITIALIZER};
-    solver_class_store store = {.load = load_class, .save = save_class, .context = &context};
-    fem_status         status = solver_forest_precompute(forest, s->cache ? &store : NULL, progress);
-    if (kept) *kept = context.kept;
+                                   scene_result *result) {
+    class_making m;
+    fem_status   status = begin_making(&m, s, notes);
+    if (status == FEM_OK) status = solver_forest_precompute(forest, s->cache ? &m.store : NULL, m.room, progress);
+    end_making(&m, result);
     if (status == FEM_OK) status = scene_note_rules(s, forest->part_count, forest->classes, notes);
     return status;
 }
@@ -119,44 +142,29 @@ void scene_report_assembly(const scene *s, const solver_assembly *a, scene_resul
 // ---- the motion ----------------------------------------------------------------------------------------------------
 
 typedef struct tree_motion {
-    scene_motion      base;
-    const scene      *s;
-    const fem_mesh   *mesh;
+    scene_tree_motion common;
     solver_assembly  *assembly;
-    solver_tree      *tree;
     const scene_move *drive; // of a driven root, or NULL
-    int              *point; // per vertex: of the tree, or -1
-    double           *loads; // per action: 3 per vertex; NULL for those that are no load
-    double           *total; // 3 per vertex
-    bool             *done;  // per action: this change of stiffness has been made
-    scene_contacts    contacts;
-    scene_wind       *wind; // or NULL
-    double           *u, *v;
-    double            seconds;
-    int               steps;
 } tree_motion;
 
 static void destroy(scene_motion *motion) {
     tree_motion *m = (tree_motion *)motion;
-    scene_contacts_destroy(&m->contacts);
-    scene_wind_destroy(m->wind);
-    solver_tree_destroy(m->tree);
+    scene_tree_motion_end(&m->common);
     solver_assembly_destroy(m->assembly);
-    fem_free(m->point), fem_free(m->loads), fem_free(m->total), fem_free(m->done);
-    fem_free(m->u), fem_free(m->v);
     fem_free(m);
 }
 
 static void show(scene_motion *motion) {
     tree_motion *m = (tree_motion *)motion;
-    solver_assembly_show(m->assembly, m->tree, m->u, m->v);
+    solver_assembly_show(m->assembly, m->common.tree, m->common.u, m->common.v);
 }
 
 static scene_limb limb(const scene_motion *motion, int domain) {
     const tree_motion     *m = (const tree_motion *)motion;
     const solver_assembly *a = m->assembly;
     const solver_class    *c = a->classes[a->instances[domain].class_index];
-    scene_limb of = {.name = m->s->tree.domains.name[domain], .mesh = &c->mesh, .r = c->basis.r, .U = c->basis.U};
+    scene_limb             of = {
+                    .name = m->common.s->tree.domains.name[domain], .mesh = &c->mesh, .r = c->basis.r, .U = c->basis.U};
     memcpy(of.origin, a->origin[domain], sizeof of.origin);
     return of;
 }
@@ -165,142 +173,31 @@ static const double *pose(const scene_motion *motion, int domain, scene_pose *to
     const tree_motion *m = (const tree_motion *)motion;
     memcpy(to->p, m->assembly->shown[domain].p, sizeof to->p);
     memcpy(to->Q, m->assembly->shown[domain].Q, sizeof to->Q);
-    return solver_tree_q(m->tree, domain);
-}
-
-static void energies(const scene_motion *motion, solver_energies *e) {
-    const tree_motion   *m = (const tree_motion *)motion;
-    solver_tree_energies t;
-    solver_tree_get_energies(m->tree, &t);
-    *e = (solver_energies){.kinetic = t.kinetic, .strain = t.strain + t.springs, .load = t.potential};
-    for (int v = 0; m->total && v < m->mesh->vertex_count; v++) { // where the domain has the vertex that the load is on
-        double x[3], u[3];
-        if (m->point[v] < 0) continue;
-        solver_tree_point(m->tree, m->point[v], x, NULL);
-        vec3_sub(u, x, m->mesh->vertices + 3 * (size_t)v);
-        e->load -= vec3_dot(m->total + 3 * (size_t)v, u);
-    }
+    return solver_tree_q(m->common.tree, domain);
 }
 
 static void report(const scene_motion *motion, scene_result *result) {
     const tree_motion *m = (const tree_motion *)motion;
-    scene_report_assembly(m->s, m->assembly, result);
-    result->tree = solver_tree_get_report(m->tree);
+    scene_report_assembly(m->common.s, m->assembly, result);
     for (int i = 0; i < m->assembly->count && result->damping_stiffness == 0; i++) {
         double mass;
-        if (m->assembly->by_ratio[i]) solver_tree_get_damping(m->tree, i, &mass, &result->damping_stiffness);
+        if (m->assembly->by_ratio[i]) solver_tree_get_damping(m->common.tree, i, &mass, &result->damping_stiffness);
     }
-    result->step.steps = m->steps;
-    result->step.shifts = result->tree.shifts;
-    result->step.seconds_step = m->seconds;
-    scene_contacts_report(&m->contacts, result);
+    scene_tree_motion_report(&m->common, result);
 }
-
-// ---- what happens at a time ----------------------------------------------------------------------------------------
 
 static void drive_root(void *context, double time, solver_frame_motion *motion) {
     static const double unturned[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
     const tree_motion  *m = context;
-    scene_drive_at(m->drive, m->assembly->origin[0], unturned, m->s->tree.options.time_step, time, motion);
-}
-
-static fem_status apply_loads(tree_motion *m, double time) {
-    fem_status status = FEM_OK;
-    size_t     n = 3 * (size_t)m->mesh->vertex_count;
-    if (!m->loads) return FEM_OK;
-    memset(m->total, 0, n * sizeof *m->total);
-    for (int i = 0; i < m->s->action_count; i++) {
-        const scene_action *a = &m->s->actions[i];
-        double              factor = scene_is_load(a->kind) ? scene_load_factor(a, time) : 0;
-        if (factor != 0) dense_axpy((int)n, factor, m->loads + (size_t)i * n, m->total);
-    }
-    for (int v = 0; v < m->mesh->vertex_count; v++)
-        if (m->point[v] >= 0) FEM_TRY(solver_tree_set_force(m->tree, m->point[v], m->total + 3 * (size_t)v));
-done:
-    return status;
-}
-
-static fem_status change_stiffness(tree_motion *m, double time) {
-    fem_status status = FEM_OK;
-    for (int k = 0; k < m->s->action_count; k++) {
-        const scene_action *a = &m->s->actions[k];
-        bool                stiffness = a->kind == SCENE_STIFFNESS;
-        if ((!stiffness && a->kind != SCENE_FREQUENCY) || m->done[k] || time < a->start) continue;
-        for (int i = 0; i < m->assembly->count; i++)
-            if (a->domain < 0 || a->domain == i)
-                FEM_TRY(solver_tree_set_stiffness(m->tree, i, stiffness ? a->factor : a->factor * a->factor));
-        m->done[k] = true;
-    }
-done:
-    return status;
-}
-
-static fem_status step(scene_motion *motion, double time) {
-    fem_status   status = FEM_OK;
-    tree_motion *m = (tree_motion *)motion;
-    double       begun = fem_seconds(), h = m->s->tree.options.time_step;
-    FEM_TRY(change_stiffness(m, time - h));
-    FEM_TRY(apply_loads(m, time - h / 2));
-    FEM_TRY(scene_contacts_apply(&m->contacts, time - h, time));
-    if (m->wind)
-        FEM_TRY(scene_wind_step(m->wind, m->tree, m->contacts.count > 0 && !m->contacts.implicit));
-    else
-        FEM_TRY(solver_tree_step(m->tree));
-    motion->time = time;
-    m->steps++;
-done:
-    m->seconds += fem_seconds() - begun;
-    return status;
-}
-
-// ---- checkpoints ---------------------------------------------------------------------------------------------------
-
-static size_t state_size(const scene_motion *motion) {
-    return solver_tree_state_size(((const tree_motion *)motion)->tree);
-}
-
-static void save(const scene_motion *motion, double *numbers) {
-    solver_tree_save_state(((const tree_motion *)motion)->tree, numbers);
-}
-
-static fem_status restore(scene_motion *motion, int steps, const double *numbers) {
-    fem_status   status = FEM_OK;
-    tree_motion *m = (tree_motion *)motion;
-    double       h = m->s->tree.options.time_step;
-    for (int k = 0; k < steps; k++) FEM_TRY(change_stiffness(m, (k + 1) * h - h)); // as the steps did, in their order
-    if (steps > 0) FEM_TRY(apply_loads(m, steps * h - h / 2));
-    FEM_TRY(solver_tree_restore_state(m->tree, numbers));
-    motion->time = steps * h;
-done:
-    return status;
+    scene_drive_at(m->drive, m->assembly->origin[0], unturned, m->common.s->tree.options.time_step, time, motion);
 }
 
 // ---- creation ------------------------------------------------------------------------------------------------------
 
-static fem_status make_loads(tree_motion *m, const fem_body *body) {
-    fem_status status = FEM_OK;
-    size_t     n = 3 * (size_t)m->mesh->vertex_count;
-    bool       any = false;
-    for (int i = 0; i < m->s->action_count; i++) any = any || scene_is_load(m->s->actions[i].kind);
-    if (!any) return FEM_OK;
-    m->loads = fem_calloc(n * (size_t)m->s->action_count, sizeof *m->loads);
-    m->total = fem_calloc(n, sizeof *m->total);
-    m->point = fem_alloc(n / 3, sizeof *m->point);
-    if (!m->loads || !m->total || !m->point)
-        return fem_fail(FEM_NO_MEMORY, "no memory for loads on %zu vertices", n / 3);
-    for (size_t v = 0; v < n / 3; v++) m->point[v] = -1;
-    for (int i = 0; i < m->s->action_count; i++) {
-        const scene_action *a = &m->s->actions[i];
-        if (!scene_is_load(a->kind)) continue;
-        FEM_TRY(scene_load_force(&a->load, body, m->loads + n * (size_t)i));
-        for (int k = 0; k < a->load.on.count; k++) {
-            int v = a->load.on.items[k];
-            if (m->point[v] < 0 && m->assembly->owner[v] >= 0)
-                FEM_TRY(solver_assembly_point(m->assembly, m->tree, v, &m->point[v]));
-        }
-    }
-done:
-    return status;
+static fem_status find_point(scene_tree_motion *common, int vertex, int *point) {
+    const tree_motion *m = (const tree_motion *)common;
+    if (m->assembly->owner[vertex] < 0) return FEM_OK;
+    return solver_assembly_point(m->assembly, common->tree, vertex, point);
 }
 
 // The surface of the whole body that a domain owns, as samples of its class.
@@ -331,7 +228,7 @@ static fem_status make_domain_contact(tree_motion *m, int domain, const double *
     solver_samples      samples = {0};
     const solver_class *c = m->assembly->classes[domain];
     FEM_TRY(make_samples(m, domain, area, &samples));
-    FEM_TRY(scene_contacts_add(&m->contacts, domain, &samples, c->inertia.Mqq, c->inertia.m));
+    FEM_TRY(scene_contacts_add(&m->common.contacts, domain, &samples, c->inertia.Mqq, c->inertia.m));
 done:
     solver_samples_destroy(&samples);
     return status;
@@ -341,13 +238,13 @@ static fem_status make_contact(tree_motion *m, char **notes) {
     fem_status status = FEM_OK;
     int        most = 0;
     double    *area = NULL;
-    if (m->s->obstacle_count == 0) return FEM_OK;
+    if (m->common.s->obstacle_count == 0) return FEM_OK;
     for (int i = 0; i < m->assembly->count; i++)
         if (m->assembly->classes[i]->basis.r > most) most = m->assembly->classes[i]->basis.r;
-    FEM_TRY(scene_contacts_create(&m->contacts, m->s, m->tree, m->assembly->count, most));
-    FEM_TRY(scene_vertex_areas(m->mesh, &area));
+    FEM_TRY(scene_contacts_create(&m->common.contacts, m->common.s, m->common.tree, m->assembly->count, most));
+    FEM_TRY(scene_vertex_areas(m->common.mesh, &area));
     for (int i = 0; i < m->assembly->count; i++) FEM_TRY(make_domain_contact(m, i, area));
-    FEM_TRY(scene_contacts_note(&m->contacts, "domains", notes));
+    FEM_TRY(scene_contacts_note(&m->common.contacts, "domains", notes));
 done:
     fem_free(area);
     return status;
@@ -357,14 +254,14 @@ done:
 static fem_status make_wind(tree_motion *m) {
     fem_status             status = FEM_OK;
     const solver_assembly *a = m->assembly;
-    const scene_part      *part = &m->s->parts[m->s->object];
+    const scene_part      *part = &m->common.s->parts[m->common.s->object];
     int                    count = 0, *triangles = NULL, *own = NULL, *local = NULL;
     scene_sail            *sails = NULL;
-    if (!m->s->windy) return FEM_OK;
-    FEM_TRY(fem_mesh_surface(m->mesh, &count, &triangles, NULL));
+    if (!m->common.s->windy) return FEM_OK;
+    FEM_TRY(fem_mesh_surface(m->common.mesh, &count, &triangles, NULL));
     sails = fem_calloc((size_t)a->class_count, sizeof *sails);
     own = fem_alloc(3 * (size_t)count, sizeof *own);
-    local = fem_alloc((size_t)m->mesh->vertex_count, sizeof *local);
+    local = fem_alloc((size_t)m->common.mesh->vertex_count, sizeof *local);
     if (!sails || !own || !local) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for wind on %d triangles", count);
         goto done;
@@ -374,7 +271,7 @@ static fem_status make_wind(tree_motion *m) {
         const solver_class *c = a->classes[a->instances[i].class_index];
         scene_sail         *sail = &sails[a->instances[i].class_index];
         int                 first = used;
-        for (int v = 0; v < m->mesh->vertex_count; v++) local[v] = -1;
+        for (int v = 0; v < m->common.mesh->vertex_count; v++) local[v] = -1;
         for (int v = 0; v < c->mesh.vertex_count; v++) local[a->local[i][v]] = v;
         for (int t = 0; t < count; t++) {
             int *corner = triangles + 3 * (size_t)t;
@@ -387,7 +284,7 @@ static fem_status make_wind(tree_motion *m) {
         sail->triangle_count = used - first;
         sail->drag = part->drag;
     }
-    FEM_TRY(scene_wind_create(&m->wind, m->s, a->class_count, sails, a->count, a->instances));
+    FEM_TRY(scene_wind_create(&m->common.wind, m->common.s, a->class_count, sails, a->count, a->instances));
 done:
     fem_free(triangles), fem_free(own), fem_free(local), fem_free(sails);
     return status;
@@ -397,11 +294,11 @@ static fem_status place_root(tree_motion *m) {
     fem_status          status = FEM_OK;
     solver_frame_motion start;
     double              Q[9];
-    if (m->drive) return solver_tree_set_drive(m->tree, 0, drive_root, m);
+    if (m->drive) return solver_tree_set_drive(m->common.tree, 0, drive_root, m);
     if (m->assembly->held) return FEM_OK;
-    mat3_exp(Q, m->s->rotation);
-    solver_assembly_place(m->assembly, Q, m->s->translation, m->s->velocity, m->s->spin, &start);
-    FEM_TRY(solver_tree_set_root(m->tree, 0, &start));
+    mat3_exp(Q, m->common.s->rotation);
+    solver_assembly_place(m->assembly, Q, m->common.s->translation, m->common.s->velocity, m->common.s->spin, &start);
+    FEM_TRY(solver_tree_set_root(m->common.tree, 0, &start));
 done:
     return status;
 }
@@ -411,40 +308,24 @@ fem_status scene_motion_tree(scene_motion **motion, const scene *s, const fem_bo
     fem_status   status = FEM_OK;
     tree_motion *m = fem_calloc(1, sizeof *m);
     if (!m) return fem_fail(FEM_NO_MEMORY, "no memory for a run");
-    m->s = s;
-    m->mesh = &s->parts[s->object].mesh;
-    m->base = (scene_motion){.step = step,
-                             .show = show,
-                             .energies = energies,
-                             .report = report,
-                             .destroy = destroy,
-                             .state_size = state_size,
-                             .save = save,
-                             .restore = restore};
+    scene_tree_motion *c = &m->common;
+    c->base = (scene_motion){.show = show, .report = report, .destroy = destroy, .limb = limb, .pose = pose};
     for (int i = 0; i < s->action_count; i++)
         if (s->actions[i].kind == SCENE_MOVE) m->drive = &s->actions[i].move;
+    FEM_TRY(scene_tree_motion_begin(c, s));
     FEM_TRY(scene_assemble(&m->assembly, s, progress, notes, NULL));
     FEM_TRY(solver_assembly_set_seams(m->assembly, s->seams));
-    m->u = fem_calloc(3 * (size_t)m->mesh->vertex_count, sizeof *m->u);
-    m->v = fem_calloc(3 * (size_t)m->mesh->vertex_count, sizeof *m->v);
-    m->done = fem_calloc((size_t)s->action_count, sizeof *m->done);
-    if (!m->u || !m->v || !m->done) {
-        status = fem_fail(FEM_NO_MEMORY, "no memory for %d vertices", m->mesh->vertex_count);
-        goto done;
-    }
-    m->base.u = m->u, m->base.v = m->v;
-    m->base.limb = limb, m->base.pose = pose;
-    m->base.limb_count = m->assembly->warped ? 0 : m->assembly->count; // warped domains do not move as U q
-    FEM_TRY(solver_assembly_tree(&m->tree, m->assembly, m->drive != NULL, &s->tree.options));
+    c->base.limb_count = m->assembly->warped ? 0 : m->assembly->count; // warped domains do not move as U q
+    FEM_TRY(solver_assembly_tree(&c->tree, m->assembly, m->drive != NULL, &s->tree.options));
     FEM_TRY(place_root(m));
-    solver_tree_set_gravity(m->tree, s->gravity);
-    FEM_TRY(make_loads(m, body));
+    solver_tree_set_gravity(c->tree, s->gravity);
+    FEM_TRY(scene_tree_motion_load(c, body, find_point));
     FEM_TRY(make_contact(m, notes));
     FEM_TRY(make_wind(m));
-    FEM_TRY(change_stiffness(m, 0));
-    *motion = &m->base;
+    FEM_TRY(scene_tree_motion_stiffen(c, 0));
+    *motion = &c->base;
     m = NULL;
 done:
-    if (m) destroy(&m->base);
+    if (m) destroy(&m->common.base);
     return status;
 }

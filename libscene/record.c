@@ -120,7 +120,7 @@ done:
 static fem_status embed_surface(scene_record *r, char **notes) {
     fem_status         status = FEM_OK;
     const fem_mesh    *mesh = &r->s->parts[r->s->object].mesh;
-    const fem_surface *surface = &r->s->surface;
+    const fem_surface *surface = &r->s->parts[r->s->object].surface;
     if (surface->vertex_count == 0) {
         FEM_TRY(find_skin(r, mesh));
         surface = &r->skin;
@@ -134,7 +134,7 @@ static fem_status embed_surface(scene_record *r, char **notes) {
     if (surface != &r->skin && r->embedding.outside > 0) {
         char text[200];
         snprintf(text, sizeof text,
-                 "%d of the %d vertices of output.surface lie outside the mesh and follow it from there",
+                 "%d of the %d vertices of the surface lie outside the mesh and follow it from there",
                  r->embedding.outside, surface->vertex_count);
         FEM_TRY(scene_add_note(notes, text));
     }
@@ -144,7 +144,7 @@ done:
 
 static fem_status write_surface(const scene_record *r, const double *u) {
     fem_status  status = FEM_OK;
-    fem_surface shown = r->skin.vertex_count > 0 ? r->skin : r->s->surface;
+    fem_surface shown = r->skin.vertex_count > 0 ? r->skin : r->s->parts[r->s->object].surface;
     char       *path = NULL;
     if (r->skin_vertices)
         for (size_t v = 0; v < (size_t)shown.vertex_count; v++)

@@ -20,24 +20,34 @@ static const double FRAME_TOLERANCE = 2e-5; // of the size, likewise
 typedef struct limb_surface {
     int          limb;
     int          vertex_count, triangle_count, patch_count;
-    double      *positions, *modes;
-    int         *triangles;
+    double      *positions, *uv, *modes;
+    int         *place, *triangles;
     scene_patch *patches;
 } limb_surface;
 
+// Where surfaces come from: the whole body, or a part that has instances.
+typedef struct surface_source {
+    const fem_mesh    *mesh;
+    fem_surface        skin;    // of the mesh, where it has no surface of its own
+    const fem_surface *shown;   // that or the part's
+    int               *element; // per triangle: of the mesh, that which is under its middle
+    int               *look;    // per material of the mesh and then of the surface
+} surface_source;
+
 struct scene_record_glb {
-    const scene   *s;
-    char          *path;
-    fem_surface    skin;
-    int            surface_count, figure_count; // a figure shows a surface; its limb is that of the surface, or
-    bool           shared;                      // its own number: instances show the surfaces of their parts
-    limb_surface  *parts;
-    int            look_count, *look; // per material of the mesh: its look
-    scene_look    *looks;
-    scene_surface *surfaces;
-    scene_figure  *figures;
-    scene_pose    *poses;
-    scene_glb     *glb; // limbs: open from the beginning
+    const scene    *s;
+    char           *path;
+    int             source_count;
+    surface_source *sources;                     // of the body, or per part; without instances all zeros
+    int             surface_count, figure_count; // a figure shows a surface; its limb is that of the surface, or
+    bool            shared;                      // its own number: instances show the surfaces of their parts
+    limb_surface   *parts;
+    int             look_count;
+    scene_look     *looks;
+    scene_surface  *surfaces;
+    scene_figure   *figures;
+    scene_pose     *poses;
+    scene_glb      *glb; // limbs: open from the beginning
     // without limbs: where the surface is in the mesh, and what it did
     fem_embedding embedding;
     int           frames;
@@ -50,7 +60,8 @@ struct scene_record_glb {
 };
 
 static void surface_destroy(limb_surface *p) {
-    fem_free(p->positions), fem_free(p->modes), fem_free(p->triangles), fem_free(p->patches);
+    fem_free(p->positions), fem_free(p->uv), fem_free(p->modes), fem_free(p->place);
+    fem_free(p->triangles), fem_free(p->patches);
 }
 
 void scene_record_glb_destroy(scene_record_glb *r) {
@@ -59,10 +70,13 @@ void scene_record_glb_destroy(scene_record_glb *r) {
     scene_trail_destroy(r->trail);
     fem_free(r->row);
     for (int i = 0; r->parts && i < r->surface_count; i++) surface_destroy(&r->parts[i]);
-    fem_surface_destroy(&r->skin);
+    for (int i = 0; r->sources && i < r->source_count; i++) {
+        fem_surface_destroy(&r->sources[i].skin);
+        fem_free(r->sources[i].element), fem_free(r->sources[i].look);
+    }
+    fem_free(r->sources);
     fem_embedding_destroy(&r->embedding);
-    fem_free(r->path), fem_free(r->parts), fem_free(r->look), fem_free(r->looks), fem_free(r->surfaces),
-        fem_free(r->figures);
+    fem_free(r->path), fem_free(r->parts), fem_free(r->looks), fem_free(r->surfaces), fem_free(r->figures);
     fem_free(r->poses), fem_free(r->times), fem_free(r->kept);
     fem_free(r);
 }
@@ -73,14 +87,10 @@ static fem_status no_memory(const scene_record_glb *r) {
 
 // ---- surfaces ------------------------------------------------------------------------------------------------------
 
-static const fem_surface *whole_surface(const scene_record_glb *r) {
-    return r->skin.vertex_count > 0 ? &r->skin : &r->s->surface;
-}
-
-// The element under each triangle's middle says whose it is and how it looks. Caller frees *element.
-static fem_status find_elements(const scene_record_glb *r, int **element) {
+// The element under each triangle's middle says whose it is and how it looks.
+static fem_status find_elements(const scene_record_glb *r, surface_source *source) {
     fem_status         status = FEM_OK;
-    const fem_surface *surface = whole_surface(r);
+    const fem_surface *surface = source->shown;
     fem_embedding      middles = {0};
     size_t             count = (size_t)surface->triangle_count;
     double            *middle = fem_calloc(3 * count, sizeof *middle);
@@ -88,8 +98,8 @@ static fem_status find_elements(const scene_record_glb *r, int **element) {
     for (size_t t = 0; t < count; t++)
         for (int k = 0; k < 3; k++)
             vec3_axpy(middle + 3 * t, 1.0 / 3, surface->vertices + 3 * (size_t)surface->triangles[3 * t + (size_t)k]);
-    FEM_TRY(fem_embed_points(&middles, &r->s->parts[r->s->object].mesh, surface->triangle_count, middle));
-    *element = middles.element;
+    FEM_TRY(fem_embed_points(&middles, source->mesh, surface->triangle_count, middle));
+    source->element = middles.element;
     middles.element = NULL;
 done:
     fem_embedding_destroy(&middles);
@@ -97,9 +107,29 @@ done:
     return status;
 }
 
-static int look_of(const scene_record_glb *r, int element) {
-    const fem_mesh *mesh = &r->s->parts[r->s->object].mesh;
-    return r->look[mesh->regions[mesh->region[element]].material];
+// Which material a triangle has: one of the mesh, or, after those, one that its surface names.
+static int material_of(const surface_source *source, int triangle) {
+    const fem_surface *surface = source->shown;
+    if (surface->material && surface->material[triangle] >= 0)
+        return source->mesh->material_count + surface->material[triangle];
+    return source->mesh->regions[source->mesh->region[source->element[triangle]]].material;
+}
+
+static fem_status open_source(const scene_record_glb *r, const scene_part *part, surface_source *source) {
+    fem_status status = FEM_OK;
+    source->mesh = &part->mesh;
+    source->shown = &part->surface;
+    if (part->surface.vertex_count == 0) {
+        FEM_TRY(fem_surface_of_mesh(&source->skin, source->mesh));
+        source->shown = &source->skin;
+    }
+    FEM_TRY(find_elements(r, source));
+    source->look =
+        fem_calloc((size_t)(source->mesh->material_count + source->shown->material_count), sizeof *source->look);
+    if (!source->look) return no_memory(r);
+    for (int t = 0; t < source->shown->triangle_count; t++) source->look[material_of(source, t)] = 1;
+done:
+    return status;
 }
 
 static scene_look make_look(const char *name, int index) {
@@ -110,53 +140,95 @@ static scene_look make_look(const char *name, int index) {
     return look;
 }
 
-// Colours for the materials that can be seen, in their order; the scene has no say in it.
-static fem_status make_looks(scene_record_glb *r, const int *element) {
-    const fem_mesh *mesh = &r->s->parts[r->s->object].mesh;
-    r->look = fem_calloc((size_t)mesh->material_count, sizeof *r->look);
-    r->looks = fem_calloc((size_t)mesh->material_count, sizeof *r->looks);
-    if (!r->look || !r->looks) return no_memory(r);
-    for (int t = 0; t < whole_surface(r)->triangle_count; t++)
-        r->look[mesh->regions[mesh->region[element[t]]].material] = 1;
-    for (int i = 0; i < mesh->material_count; i++) {
-        if (!r->look[i]) continue;
-        r->looks[r->look_count] = make_look(mesh->materials[i].name, r->look_count);
-        r->look[i] = r->look_count++;
+// Colours for the materials that can be seen, in their order; those of one name look alike. The scene has no say in it.
+static fem_status make_looks(scene_record_glb *r) {
+    size_t most = 0;
+    for (int k = 0; k < r->source_count; k++)
+        if (r->sources[k].mesh)
+            most += (size_t)(r->sources[k].mesh->material_count + r->sources[k].shown->material_count);
+    r->looks = fem_calloc(most, sizeof *r->looks);
+    if (!r->looks) return no_memory(r);
+    for (int k = 0; k < r->source_count; k++) {
+        surface_source *source = &r->sources[k];
+        if (!source->mesh) continue;
+        int own = source->mesh->material_count, count = own + source->shown->material_count;
+        for (int i = 0; i < count; i++) {
+            const char *name = i < own ? source->mesh->materials[i].name : source->shown->materials[i - own];
+            int         look = 0;
+            if (!source->look[i]) continue;
+            while (look < r->look_count && strcmp(r->looks[look].name, name) != 0) look++;
+            if (look == r->look_count) r->looks[r->look_count++] = make_look(name, look);
+            source->look[i] = look;
+        }
     }
     return FEM_OK;
 }
 
-// The triangles of a limb (domain -1: all), by look, with vertices of their own. `number`: per vertex of the surface,
-// work space.
-static fem_status collect(const scene_record_glb *r, int domain, const int *element, const double origin[3],
-                          int *number, limb_surface *p) {
-    const fem_surface *surface = whole_surface(r);
-    const int         *of = domain < 0 ? NULL : r->s->tree.domains.element_domain;
-    int                triangles = 0;
-    for (int t = 0; t < surface->triangle_count; t++) triangles += !of || of[element[t]] == domain;
-    for (int v = 0; v < surface->vertex_count; v++) number[v] = -1;
-    p->triangles = fem_alloc(3 * (size_t)triangles, sizeof *p->triangles);
-    p->positions = fem_alloc(9 * (size_t)triangles, sizeof *p->positions); // at most three vertices each
+// Vertices of a limb while they are found: those at one place are a list, one for each texture coordinate.
+typedef struct vertex_lists {
+    int *first; // per vertex of the surface, or -1
+    int *next;  // per vertex of the limb, or -1
+    int *uv;    // likewise: its texture coordinate, or -1
+} vertex_lists;
+
+static int find_vertex(vertex_lists *lists, const fem_surface *surface, int v, int uv, const double origin[3],
+                       limb_surface *p) {
+    for (int k = lists->first[v]; k >= 0; k = lists->next[k])
+        if (lists->uv[k] == uv) return k;
+    int k = p->vertex_count++;
+    vec3_sub(p->positions + 3 * (size_t)k, surface->vertices + 3 * (size_t)v, origin);
+    lists->uv[k] = uv;
+    if (lists->first[v] < 0) {
+        lists->first[v] = k, lists->next[k] = -1;
+    } else { // behind the first, which the normals are kept at
+        lists->next[k] = lists->next[lists->first[v]];
+        lists->next[lists->first[v]] = k;
+    }
+    if (!p->uv) return k;
+    p->place[k] = lists->first[v];
+    for (size_t i = 0; i < 2; i++) p->uv[2 * (size_t)k + i] = uv < 0 ? 0 : surface->uv[2 * (size_t)uv + i];
+    return k;
+}
+
+// The triangles of a limb, by look, with vertices of their own. `of` is the domain of each element; NULL: all are its.
+static fem_status collect(const scene_record_glb *r, const surface_source *source, const int *of, int domain,
+                          const double origin[3], limb_surface *p) {
+    fem_status         status = FEM_OK;
+    const fem_surface *surface = source->shown;
+    size_t             triangles = 0;
+    for (int t = 0; t < surface->triangle_count; t++) triangles += !of || of[source->element[t]] == domain;
+    vertex_lists lists = {.first = fem_alloc((size_t)surface->vertex_count, sizeof(int)),
+                          .next = fem_alloc(3 * triangles, sizeof(int)),
+                          .uv = fem_alloc(3 * triangles, sizeof(int))};
+    p->triangles = fem_alloc(3 * triangles, sizeof *p->triangles);
+    p->positions = fem_alloc(9 * triangles, sizeof *p->positions); // at most three vertices each
     p->patches = fem_alloc((size_t)r->look_count, sizeof *p->patches);
-    if (!p->triangles || !p->positions || !p->patches) return no_memory(r);
+    if (surface->corners) {
+        p->uv = fem_alloc(6 * triangles, sizeof *p->uv);
+        p->place = fem_alloc(3 * triangles, sizeof *p->place);
+    }
+    if (!lists.first || !lists.next || !lists.uv || !p->triangles || !p->positions || !p->patches ||
+        (surface->corners && (!p->uv || !p->place))) {
+        status = no_memory(r);
+        goto done;
+    }
+    for (int v = 0; v < surface->vertex_count; v++) lists.first[v] = -1;
     for (int look = 0; look < r->look_count; look++) {
         scene_patch patch = {.first = p->triangle_count, .look = look};
         for (int t = 0; t < surface->triangle_count; t++) {
-            if (look_of(r, element[t]) != look || (of && of[element[t]] != domain)) continue;
-            for (size_t k = 0; k < 3; k++) {
-                int v = surface->triangles[3 * (size_t)t + k];
-                if (number[v] < 0) {
-                    number[v] = p->vertex_count++;
-                    vec3_sub(p->positions + 3 * (size_t)number[v], surface->vertices + 3 * (size_t)v, origin);
-                }
-                p->triangles[3 * (size_t)p->triangle_count + k] = number[v];
-            }
+            if (source->look[material_of(source, t)] != look || (of && of[source->element[t]] != domain)) continue;
+            for (size_t k = 0; k < 3; k++)
+                p->triangles[3 * (size_t)p->triangle_count + k] =
+                    find_vertex(&lists, surface, surface->triangles[3 * (size_t)t + k],
+                                surface->corners ? surface->corners[3 * (size_t)t + k] : -1, origin, p);
             p->triangle_count++;
         }
         patch.count = p->triangle_count - patch.first;
         if (patch.count > 0) p->patches[p->patch_count++] = patch;
     }
-    return FEM_OK;
+done:
+    fem_free(lists.first), fem_free(lists.next), fem_free(lists.uv);
+    return status;
 }
 
 static fem_status make_modes(const scene_record_glb *r, const scene_limb *limb, limb_surface *p) {
@@ -175,159 +247,89 @@ done:
     return status;
 }
 
+// Adds a surface; its number.
+static int add_surface(scene_record_glb *r, const char *name, int modes, const limb_surface *p) {
+    int k = r->surface_count++;
+    r->parts[k] = *p;
+    r->surfaces[k] = (scene_surface){.name = name,
+                                     .vertex_count = p->vertex_count,
+                                     .positions = p->positions,
+                                     .uv = p->uv,
+                                     .place = p->place,
+                                     .triangle_count = p->triangle_count,
+                                     .triangles = p->triangles,
+                                     .patch_count = p->patch_count,
+                                     .patches = p->patches,
+                                     .r = modes,
+                                     .modes = p->modes};
+    return k;
+}
+
 // Adds the surface of a limb, and the figure that shows it; limbs without triangles have none.
-static fem_status add_limb(scene_record_glb *r, const scene_motion *motion, int index, const int *element,
-                           int *number) {
+static fem_status add_limb(scene_record_glb *r, const scene_motion *motion, int index) {
     fem_status   status = FEM_OK;
     scene_limb   limb = {.name = r->s->parts[r->s->object].name};
-    bool         whole = motion->limb_count < 2;
+    const int   *of = motion->limb_count < 2 ? NULL : r->s->tree.domains.element_domain;
     limb_surface p = {.limb = index};
     if (motion->limb_count > 0) limb = motion->limb(motion, index);
-    FEM_TRY(collect(r, whole ? -1 : index, element, limb.origin, number, &p));
+    FEM_TRY(collect(r, &r->sources[0], of, index, limb.origin, &p));
     if (p.triangle_count == 0) goto done;
     if (motion->limb_count > 0) FEM_TRY(make_modes(r, &limb, &p));
-    int k = r->surface_count++;
-    r->parts[k] = p;
-    r->surfaces[k] = (scene_surface){.name = limb.name,
-                                     .vertex_count = p.vertex_count,
-                                     .positions = p.positions,
-                                     .triangle_count = p.triangle_count,
-                                     .triangles = p.triangles,
-                                     .patch_count = p.patch_count,
-                                     .patches = p.patches,
-                                     .r = limb.r,
-                                     .modes = p.modes};
+    int k = add_surface(r, limb.name, limb.r, &p);
     r->figures[r->figure_count++] = (scene_figure){.name = limb.name, .surface = k, .scale = 1};
+    r->width += (size_t)limb.r;
     p = (limb_surface){0};
 done:
     surface_destroy(&p);
     return status;
 }
 
-// ---- instances -----------------------------------------------------------------------------------------------------
-
-// The skin of a part, by material, in the coordinates of its class. looks[i] is that of material i of the part.
-static fem_status part_surface(const scene_record_glb *r, const scene_limb *limb, const int *looks, limb_surface *p) {
-    fem_status      status = FEM_OK;
-    const fem_mesh *mesh = limb->mesh;
-    size_t          n = 3 * (size_t)mesh->vertex_count, modes = (size_t)limb->r;
-    int            *triangles = NULL, *element = NULL, *number = NULL, count = 0;
-    FEM_TRY(fem_mesh_surface(mesh, &count, &triangles, &element));
-    number = fem_alloc(n / 3, sizeof *number);
-    p->triangles = fem_alloc(3 * (size_t)count, sizeof *p->triangles);
-    p->positions = fem_alloc(n, sizeof *p->positions);
-    p->patches = fem_alloc((size_t)mesh->material_count, sizeof *p->patches);
-    if (!number || !p->triangles || !p->positions || !p->patches) {
-        status = no_memory(r);
-        goto done;
-    }
-    for (size_t v = 0; v < n / 3; v++) number[v] = -1;
-    for (int material = 0; material < mesh->material_count; material++) {
-        scene_patch patch = {.first = p->triangle_count, .look = looks[material]};
-        for (int t = 0; t < count; t++) {
-            if (mesh->regions[mesh->region[element[t]]].material != material) continue;
-            for (size_t k = 0; k < 3; k++) {
-                int v = triangles[3 * (size_t)t + k];
-                if (number[v] < 0) {
-                    number[v] = p->vertex_count++;
-                    memcpy(p->positions + 3 * (size_t)number[v], mesh->vertices + 3 * (size_t)v, 3 * sizeof(double));
-                }
-                p->triangles[3 * (size_t)p->triangle_count + k] = number[v];
-            }
-            p->triangle_count++;
-        }
-        patch.count = p->triangle_count - patch.first;
-        if (patch.count > 0) p->patches[p->patch_count++] = patch;
-    }
-    p->modes = fem_alloc(3 * (size_t)p->vertex_count * modes + 1, sizeof *p->modes);
-    if (!p->modes) {
-        status = no_memory(r);
-        goto done;
-    }
-    for (size_t v = 0; v < n / 3; v++)
-        for (size_t l = 0; number[v] >= 0 && l < modes; l++)
-            memcpy(p->modes + 3 * ((size_t)p->vertex_count * l + (size_t)number[v]), limb->U + n * l + 3 * v,
-                   3 * sizeof(double));
-done:
-    fem_free(triangles), fem_free(element), fem_free(number);
-    return status;
-}
-
 // A surface for each part that is used, which all its instances show.
-static fem_status make_shared_surfaces(scene_record_glb *r, const scene_motion *motion) {
-    fem_status      status = FEM_OK;
-    const scene    *s = r->s;
-    const fem_mesh *all = &s->parts[s->object].mesh;
-    size_t          parts = (size_t)s->forest.part_count, count = (size_t)motion->limb_count;
-    int *surface = fem_alloc(parts, sizeof *surface), *first = fem_alloc(parts, sizeof *first), materials = 0;
-    r->parts = fem_calloc(parts, sizeof *r->parts);
-    r->surfaces = fem_calloc(parts, sizeof *r->surfaces);
-    r->figures = fem_calloc(count, sizeof *r->figures);
-    r->poses = fem_calloc(count, sizeof *r->poses);
-    r->look = fem_calloc((size_t)all->material_count, sizeof *r->look);
-    r->looks = fem_calloc((size_t)all->material_count, sizeof *r->looks);
-    if (!surface || !first || !r->parts || !r->surfaces || !r->figures || !r->poses || !r->look || !r->looks) {
-        status = no_memory(r);
-        goto done;
-    }
-    for (int i = 0; i < all->material_count; i++) { // materials of one name look alike
-        r->look[i] = -1;
-        for (int k = 0; k < i && r->look[i] < 0; k++)
-            if (strcmp(all->materials[k].name, all->materials[i].name) == 0) r->look[i] = r->look[k];
-        if (r->look[i] >= 0) continue;
-        r->looks[r->look_count] = make_look(all->materials[i].name, r->look_count);
-        r->look[i] = r->look_count++;
-    }
-    for (size_t k = 0; k < parts; k++) {
-        surface[k] = -1;
-        first[k] = materials;
-        materials += s->parts[k].mesh.material_count;
-    }
+static fem_status add_instances(scene_record_glb *r, const scene_motion *motion) {
+    fem_status   status = FEM_OK;
+    int         *surface = fem_alloc((size_t)r->source_count, sizeof *surface);
+    limb_surface p = {0};
+    if (!surface) return no_memory(r);
+    for (int k = 0; k < r->source_count; k++) surface[k] = -1;
     for (int i = 0; i < motion->limb_count; i++) {
         scene_limb limb = motion->limb(motion, i);
         if (surface[limb.shape] < 0) {
-            limb_surface *p = &r->parts[r->surface_count];
-            surface[limb.shape] = r->surface_count++;
-            FEM_TRY(part_surface(r, &limb, r->look + first[limb.shape], p));
-            r->surfaces[surface[limb.shape]] = (scene_surface){.name = s->parts[limb.shape].name,
-                                                               .vertex_count = p->vertex_count,
-                                                               .positions = p->positions,
-                                                               .triangle_count = p->triangle_count,
-                                                               .triangles = p->triangles,
-                                                               .patch_count = p->patch_count,
-                                                               .patches = p->patches,
-                                                               .r = limb.r,
-                                                               .modes = p->modes};
+            FEM_TRY(collect(r, &r->sources[limb.shape], NULL, 0, limb.origin, &p));
+            FEM_TRY(make_modes(r, &limb, &p));
+            surface[limb.shape] = add_surface(r, r->s->parts[limb.shape].name, limb.r, &p);
+            p = (limb_surface){0};
         }
         r->figures[r->figure_count++] =
             (scene_figure){.name = limb.name, .surface = surface[limb.shape], .scale = limb.scale};
         r->width += (size_t)limb.r;
     }
 done:
-    fem_free(surface), fem_free(first);
+    fem_free(surface);
+    surface_destroy(&p);
     return status;
 }
 
 static fem_status make_surfaces(scene_record_glb *r, const scene_motion *motion) {
-    fem_status status = FEM_OK;
-    int       *element = NULL, *number = NULL, most = motion->limb_count > 0 ? motion->limb_count : 1;
-    if (r->shared) return make_shared_surfaces(r, motion);
-    if (r->s->surface.vertex_count == 0) FEM_TRY(fem_surface_of_mesh(&r->skin, &r->s->parts[r->s->object].mesh));
-    FEM_TRY(find_elements(r, &element));
-    FEM_TRY(make_looks(r, element));
-    number = fem_alloc((size_t)whole_surface(r)->vertex_count, sizeof *number);
-    r->parts = fem_calloc((size_t)most, sizeof *r->parts);
-    r->surfaces = fem_calloc((size_t)most, sizeof *r->surfaces);
-    r->figures = fem_calloc((size_t)most, sizeof *r->figures);
-    r->poses = fem_calloc((size_t)most, sizeof *r->poses);
-    if (!number || !r->parts || !r->surfaces || !r->figures || !r->poses) {
-        status = no_memory(r);
-        goto done;
+    fem_status   status = FEM_OK;
+    const scene *s = r->s;
+    size_t       figures = motion->limb_count > 0 ? (size_t)motion->limb_count : 1;
+    r->source_count = r->shared ? s->forest.part_count : 1;
+    size_t surfaces = r->shared ? (size_t)r->source_count : figures;
+    r->sources = fem_calloc((size_t)r->source_count, sizeof *r->sources);
+    r->parts = fem_calloc(surfaces, sizeof *r->parts);
+    r->surfaces = fem_calloc(surfaces, sizeof *r->surfaces);
+    r->figures = fem_calloc(figures, sizeof *r->figures);
+    r->poses = fem_calloc(figures, sizeof *r->poses);
+    if (!r->sources || !r->parts || !r->surfaces || !r->figures || !r->poses) return no_memory(r);
+    if (!r->shared) FEM_TRY(open_source(r, &s->parts[s->object], &r->sources[0]));
+    for (int i = 0; r->shared && i < s->forest.count; i++) {
+        int part = s->forest.instances[i].part;
+        if (!r->sources[part].mesh) FEM_TRY(open_source(r, &s->parts[part], &r->sources[part]));
     }
-    for (int i = 0; i < most; i++) FEM_TRY(add_limb(r, motion, i, element, number));
-    for (int i = 0; i < r->surface_count; i++) r->width += (size_t)r->surfaces[i].r;
+    FEM_TRY(make_looks(r));
+    if (r->shared) return add_instances(r, motion);
+    for (size_t i = 0; i < figures; i++) FEM_TRY(add_limb(r, motion, (int)i));
 done:
-    fem_free(element), fem_free(number);
     return status;
 }
 

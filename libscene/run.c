@@ -330,11 +330,9 @@ fem_status scene_precompute(const scene *s, const fem_progress *progress, scene_
         return fem_fail(FEM_BAD_INPUT, "%s: there is nothing to precompute: %s", s->path,
                         s->cache ? "its solver.method is not \"reduced\"" : "there is no cache to keep it in");
     if (s->forest.count > 0) {
-        FEM_TRY(scene_make_forest(&forest, s, true, progress, &sim.notes, &result->kept));
-        scene_report_forest(s, forest, result);
+        FEM_TRY(scene_make_forest(&forest, s, progress, &sim.notes, result));
     } else if (s->tree.domains.count > 0) {
-        FEM_TRY(scene_assemble(&assembly, s, progress, &sim.notes, &result->kept));
-        scene_report_assembly(s, assembly, result);
+        FEM_TRY(scene_assemble(&assembly, s, progress, &sim.notes, result));
     } else {
         FEM_TRY(make_body(&sim));
         FEM_TRY(
@@ -345,6 +343,7 @@ fem_status scene_precompute(const scene *s, const fem_progress *progress, scene_
         result->seconds_modes = class->seconds_modes;
         result->seconds_forces = class->seconds_forces;
         result->training = class->training;
+        result->room = class->room;
     }
     result->seconds = fem_seconds() - begun;
     result->notes = sim.notes;
@@ -363,6 +362,11 @@ fem_status scene_set_cache(scene *s, const char *folder) {
     fem_free(s->cache);
     s->cache = copy;
     return FEM_OK;
+}
+
+void scene_set_memory(scene *s, double bytes) {
+    s->memory = bytes;
+    for (int i = 0; i < s->part_count; i++) s->parts[i].modes.recipe.max_bytes = bytes;
 }
 
 const char *scene_method_name(scene_method method) {

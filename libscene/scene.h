@@ -74,8 +74,9 @@ typedef struct scene_part {
     char                     *name;
     fem_mesh                  mesh; // in metres, with the scene's materials
     int                       quadrature;
-    double                    scale; // metres per unit of the mesh file
-    scene_vertices            fixed; // may be empty
+    double                    scale;   // metres per unit of the mesh file
+    fem_surface               surface; // embedded in the mesh, as .obj and .glb show it; empty: the skin of the mesh
+    scene_vertices            fixed;   // may be empty
     scene_modes               modes;
     scene_forces_kind         forces;
     cubature_training_options training; // SCENE_CUBATURE
@@ -176,6 +177,7 @@ typedef struct scene {
     fem_hash               hash;        // of the text with its overrides, except title and output.frames
     int                    checkpoint;  // a run writes one every so many frames; 0: none. Set by the caller
     bool                   resume;      // a run goes on from its checkpoint. Set by the caller
+    double                 memory;      // bytes that classes may be made in, by scene_set_memory; 0: no limit
     int                    part_count;
     scene_part            *parts;
     int                    object; // the part that is simulated; of a forest all its instances
@@ -202,7 +204,6 @@ typedef struct scene {
     double                 rate;            // frames per second of simulated time
     bool                   write_vtu, write_obj, write_glb;
     scene_glb_options      glb;
-    fem_surface            surface;      // embedded in the body, as .obj and .glb show it; empty: the skin of the mesh
     solver_seams           seams;        // of a tree, as it is shown
     bool                   sample_steps; // CSV rows for every step, not only for every frame
     int                    probe_count;
@@ -220,6 +221,10 @@ void       scene_destroy(scene *s);
 
 // Where reduced parts look for their classes and keep them; NULL: nowhere.
 fem_status scene_set_cache(scene *s, const char *folder);
+
+// How much memory the process may take while classes are made, by estimate (libsolver/making.h); 0: no limit. A class
+// that does not fit by itself is FEM_BAD_INPUT of the run or the precomputation that wants it, by name.
+void scene_set_memory(scene *s, double bytes);
 
 // What a run will need, found out without running it.
 typedef struct scene_summary {
@@ -287,6 +292,7 @@ typedef struct scene_result {
     bool                     cached;                        // the class was read from the cache
     bool                     kept;                          // of a precomputation: all is in the cache now
     double                   seconds_modes, seconds_forces; // to make the class
+    solver_room_report       room;                          // with a limit of memory
     cubature_training_report training; // of cubature; elements = 0 without. Of a tree: sums, and the largest errors
     int                      rule_count;
     scene_rule              *rules; // of the domains that have cubature

@@ -3,7 +3,6 @@
 #include "libsolver/assembly_internal.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -174,7 +173,7 @@ static int gather_places(const assembly_work *w, int domain, solver_place *place
     return count;
 }
 
-static fem_status make_class(assembly_work *w, int domain, const fem_progress *progress) {
+static fem_status make_class(assembly_work *w, int domain) {
     fem_status           status = FEM_OK;
     domain_part         *part = &w->parts[domain];
     fem_mesh             mesh = {0};
@@ -201,7 +200,7 @@ static fem_status make_class(assembly_work *w, int domain, const fem_progress *p
     FEM_TRY(solver_class_create(&w->a->classes[domain], w->tree->name[domain], &mesh, around,
                                 domain == 0 ? w->root_fixed_count : part->interface_count,
                                 domain == 0 ? w->root_fixed : part->interface, place_count, places, &o, w->store,
-                                progress));
+                                NULL));
     if (o.carrier) FEM_TRY(assembly_attach(w, domain));
 done:
     fem_mesh_destroy(&mesh);
@@ -214,84 +213,20 @@ done:
 
 // ---- all domains, side by side -------------------------------------------------------------------------------------
 
-typedef struct class_tasks {
-    assembly_work      *w;
-    const int          *domains;
-    const fem_progress *progress;
-    atomic_int          done;
-    int                 total;
-    atomic_bool         failed;
-    fem_status         *status; // per domain
-    char (*message)[512];       // per domain
-} class_tasks;
+static fem_status class_job(void *context, int domain) { return make_class(context, domain); }
 
-static void run_class(class_tasks *t, int domain, const fem_progress *inner) {
-    t->status[domain] = make_class(t->w, domain, inner);
-    if (t->status[domain] != FEM_OK) {
-        snprintf(t->message[domain], sizeof t->message[domain], "%s", fem_message());
-        atomic_store(&t->failed, true);
-    }
-    atomic_fetch_add(&t->done, 1);
-}
-
-static void class_task(void *context, int index, int worker) {
-    class_tasks *t = context;
-    int          domain = t->domains[index];
-    if (atomic_load(&t->failed)) return;
-    if (worker == 0 &&
-        fem_progress_report(t->progress, "domains", (double)atomic_load(&t->done) / t->total) != FEM_OK) {
-        t->status[domain] = FEM_STOPPED;
-        snprintf(t->message[domain], sizeof t->message[domain], "%s", fem_message());
-        atomic_store(&t->failed, true);
-        return;
-    }
-    run_class(t, domain, NULL);
-}
-
-// Level by level, since what a domain follows comes from its parent. Large domains of a level one after the other, each
-// on all threads; then its others side by side, largest first. ARPACK keeps state between its calls, so vibration modes
-// are found for one domain at a time.
+// Level by level, since what a domain follows comes from its parent.
 static fem_status make_classes(assembly_work *w, const fem_progress *progress) {
-    fem_status  status = FEM_OK;
-    int         count = w->tree->count, deepest = 0;
-    class_tasks t = {.w = w, .progress = progress, .total = count};
-    int        *order = fem_alloc((size_t)count, sizeof *order), *level = fem_alloc((size_t)count, sizeof *level);
-    int        *start = fem_calloc((size_t)count + 2, sizeof *start);
-    t.status = fem_calloc((size_t)count, sizeof *t.status);
-    t.message = fem_calloc((size_t)count, sizeof *t.message);
-    if (!order || !level || !start || !t.status || !t.message) {
-        status = fem_fail(FEM_NO_MEMORY, "no memory for %d domains", count);
-        goto done;
-    }
-    assembly_order_by_size(w, order);
-    bool layered = w->options->carried > 0;
-    for (int i = 0; i < count; i++) { // a stable sort by levels
-        int at = layered ? w->tree->level[i] : 0;
-        deepest = at > deepest ? at : deepest;
-        start[at + 1]++;
-    }
-    for (int i = 0; i <= deepest; i++) start[i + 1] += start[i];
-    for (int i = 0; i < count; i++) level[start[layered ? w->tree->level[order[i]] : 0]++] = order[i];
-    bool   together = w->options->class.recipe.method != MODES_LANCZOS;
-    double share = (double)w->mesh->element_count / fem_threads();
-    for (int at = 0, first = 0; at <= deepest && !atomic_load(&t.failed); first = start[at++]) { // start: now the ends
-        int last = start[at], k = first;
-        for (; k < last && (!together || w->parts[level[k]].mesh.element_count > share); k++) {
-            if (atomic_load(&t.failed)) break;
-            FEM_TRY(fem_progress_report(progress, "domains", (double)atomic_load(&t.done) / count));
-            run_class(&t, level[k], NULL);
-        }
-        t.domains = level + k;
-        fem_parallel_for(last - k, class_task, &t);
-    }
+    int         count = w->tree->count;
+    solver_job *jobs = fem_calloc((size_t)count, sizeof *jobs);
+    if (!jobs) return fem_fail(FEM_NO_MEMORY, "no memory for %d domains", count);
     for (int i = 0; i < count; i++)
-        if (t.status[i] != FEM_OK) { // the first domain that failed
-            status = fem_fail(t.status[i], "%s", t.message[i]);
-            goto done;
-        }
-    FEM_TRY(fem_progress_report(progress, "domains", 1));
-done:
-    fem_free(order), fem_free(level), fem_free(start), fem_free(t.status), fem_free(t.message);
+        jobs[i] = (solver_job){.elements = w->parts[i].mesh.element_count,
+                               .level = w->options->carried > 0 ? w->tree->level[i] : 0,
+                               .serial = w->options->class.recipe.method == MODES_LANCZOS};
+    solver_making making = {.count = count, .jobs = jobs, .stage = "domains", .make = class_job, .context = w};
+    fem_status    status = solver_make(&making, progress);
+    fem_free(jobs);
     return status;
 }
 

@@ -37,8 +37,6 @@ typedef struct assembly_work {
     assembly_tie          *ties;
 } assembly_work;
 
-// Domains by their number of elements, largest first.
-void assembly_order_by_size(const assembly_work *w, int *order);
 // Collars of all domains, and how they pull on their parents.
 fem_status assembly_find_pulls(assembly_work *w);
 // The rigid inertia of a domain and all below it about the domain's origin, 6 x 6.

@@ -11,27 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct size_of_domain {
-    int domain, elements;
-} size_of_domain;
-
-static int compare_sizes(const void *a, const void *b) {
-    const size_of_domain *x = a, *y = b;
-    if (x->elements != y->elements) return x->elements < y->elements ? 1 : -1;
-    return (x->domain > y->domain) - (x->domain < y->domain);
-}
-
-void assembly_order_by_size(const assembly_work *w, int *order) {
-    int             count = w->tree->count;
-    size_of_domain *sizes = fem_alloc((size_t)count, sizeof *sizes);
-    for (int i = 0; i < count; i++) order[i] = i;
-    if (!sizes) return; // only the speed depends on it
-    for (int i = 0; i < count; i++) sizes[i] = (size_of_domain){i, w->parts[i].mesh.element_count};
-    qsort(sizes, (size_t)count, sizeof *sizes, compare_sizes);
-    for (int i = 0; i < count; i++) order[i] = sizes[i].domain;
-    fem_free(sizes);
-}
-
 // ---- groups --------------------------------------------------------------------------------------------------------
 
 // Groups around up to `most` vertices, each the farthest from those before; the first is the farthest from the middle.

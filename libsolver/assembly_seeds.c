@@ -13,8 +13,53 @@ struct assembly_seeds {
     int             count;
     bool            tried;
     fem_status      status;
+    double          bytes; // that finding them takes, where memory is limited
     modes_basis     basis; // scaled to unit energy
 };
+
+// The body, its stiffness at rest and its supports. Caller destroys.
+typedef struct whole_body {
+    fem_body      *body;
+    fem_sparse     K;
+    unsigned char *fixed; // NULL: it is free
+} whole_body;
+
+static void whole_destroy(whole_body *b) {
+    fem_body_destroy(b->body);
+    fem_sparse_destroy(&b->K);
+    fem_free(b->fixed);
+}
+
+static fem_status whole_create(const assembly_work *w, whole_body *b) {
+    fem_status       status = FEM_OK;
+    size_t           n = 3 * (size_t)w->mesh->vertex_count;
+    fem_body_options options = fem_body_default_options();
+    options.quadrature = w->options->class.quadrature;
+    if (w->fixed_count > 0) {
+        b->fixed = fem_calloc(n, 1);
+        if (!b->fixed) return fem_fail(FEM_NO_MEMORY, "no memory for %zu degrees of freedom", n);
+        for (int i = 0; i < w->fixed_count; i++) memset(b->fixed + 3 * (size_t)w->fixed[i], 1, 3);
+    }
+    FEM_TRY(fem_body_create(&b->body, w->mesh, &options));
+    FEM_TRY(fem_body_matrix(b->body, &b->K));
+done:
+    return status;
+}
+
+static fem_status estimate(const assembly_work *w, assembly_seeds *seeds) {
+    fem_status   status = FEM_OK;
+    whole_body   b = {0};
+    double       kept;
+    modes_recipe recipe = modes_default_recipe(MODES_LANCZOS);
+    recipe.derivatives = 0;
+    FEM_TRY(whole_create(w, &b));
+    solver_need need = {
+        .mesh = w->mesh, .K = &b.K, .fixed = b.fixed, .recipe = &recipe, .modes = seeds->count, .direct = true};
+    FEM_TRY(solver_need_bytes(&need, &seeds->bytes, &kept));
+done:
+    whole_destroy(&b);
+    return status;
+}
 
 fem_status assembly_seeds_create(assembly_work *w) {
     int             count = w->options->whole_modes, most;
@@ -30,7 +75,7 @@ fem_status assembly_seeds_create(assembly_work *w) {
     seeds->key = fem_hash_add(fem_mesh_hash(w->mesh), numbers, sizeof numbers);
     seeds->key = fem_hash_add(seeds->key, w->fixed, (size_t)w->fixed_count * sizeof *w->fixed);
     w->seeds = seeds;
-    return FEM_OK;
+    return w->options->class.room ? estimate(w, seeds) : FEM_OK;
 }
 
 void assembly_seeds_destroy(assembly_seeds *seeds) {
@@ -43,33 +88,25 @@ void assembly_seeds_destroy(assembly_seeds *seeds) {
 static fem_status find_modes(const assembly_work *w, assembly_seeds *seeds) {
     fem_status            status = FEM_OK;
     size_t                n = 3 * (size_t)w->mesh->vertex_count;
-    fem_body             *body = NULL;
-    fem_sparse            K = {0}, M = {0};
-    fem_body_options      options = fem_body_default_options();
+    whole_body            b = {0};
+    fem_sparse            M = {0};
     modes_lanczos_options lanczos = modes_lanczos_default_options();
     double               *zero = fem_calloc(n, sizeof *zero);
-    unsigned char        *fixed = w->fixed_count > 0 ? fem_calloc(n, 1) : NULL;
-    options.quadrature = w->options->class.quadrature;
     lanczos.count = seeds->count;
     lanczos.tolerance = 1e-6; // they are seeds
-    if (!zero || (w->fixed_count > 0 && !fixed)) {
-        status = fem_fail(FEM_NO_MEMORY, "no memory for %zu degrees of freedom", n);
-        goto done;
-    }
-    for (int i = 0; i < w->fixed_count; i++) memset(fixed + 3 * (size_t)w->fixed[i], 1, 3);
-    FEM_TRY(fem_body_create(&body, w->mesh, &options));
-    FEM_TRY(fem_body_matrix(body, &K));
-    FEM_TRY(fem_body_matrix(body, &M));
-    fem_body_mass(body, w->options->class.mass, &M);
-    fem_body_evaluate(body, zero, NULL, NULL, &K);
-    modes_problem problem = {.mesh = w->mesh, .K = &K, .M = &M, .fixed = fixed};
+    if (!zero) return fem_fail(FEM_NO_MEMORY, "no memory for %zu degrees of freedom", n);
+    FEM_TRY(whole_create(w, &b));
+    FEM_TRY(fem_body_matrix(b.body, &M));
+    fem_body_mass(b.body, w->options->class.mass, &M);
+    fem_body_evaluate(b.body, zero, NULL, NULL, &b.K);
+    modes_problem problem = {.mesh = w->mesh, .K = &b.K, .M = &M, .fixed = b.fixed};
     FEM_TRY(modes_lanczos(&problem, &lanczos, NULL, &seeds->basis, NULL));
     for (int k = 0; k < seeds->basis.r; k++)
         dense_scale((int)n, 1 / sqrt(fmax(seeds->basis.omega2[k], 1e-300)), seeds->basis.U + n * (size_t)k);
 done:
-    fem_body_destroy(body);
-    fem_sparse_destroy(&K), fem_sparse_destroy(&M);
-    fem_free(zero), fem_free(fixed);
+    whole_destroy(&b);
+    fem_sparse_destroy(&M);
+    fem_free(zero);
     return status;
 }
 
@@ -96,6 +133,17 @@ static fem_status find(void *context, double **fields) {
     return FEM_OK;
 }
 
+// Once they are found, or have failed, they take nothing more.
+static double find_bytes(void *context) {
+    const assembly_seeds_of *of = context;
+    assembly_seeds          *seeds = of->w->seeds;
+    pthread_mutex_lock(&seeds->lock);
+    double bytes = seeds->tried ? 0 : seeds->bytes;
+    pthread_mutex_unlock(&seeds->lock);
+    return bytes;
+}
+
 solver_seeds assembly_seeds_for(assembly_seeds_of *of) {
-    return (solver_seeds){.count = of->w->seeds->count, .key = of->w->seeds->key, .find = find, .context = of};
+    return (solver_seeds){
+        .count = of->w->seeds->count, .key = of->w->seeds->key, .find = find, .bytes = find_bytes, .context = of};
 }

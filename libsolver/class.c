@@ -463,6 +463,20 @@ static fem_status check(const solver_class *c, int fixed_count, const int *fixed
     return FEM_OK;
 }
 
+// What making it takes, with what its seeds take.
+static fem_status find_need(const solver_class *c, const fem_mesh *mesh, const fem_sparse *K,
+                            const solver_class_options *o, double *bytes, double *kept) {
+    modes_recipe recipe = o->recipe;
+    solver_need  need = {.mesh = mesh, .K = K, .fixed = c->fixed, .recipe = &recipe, .modes = o->modes};
+    if (!nonlinear(o->forces)) recipe.derivatives = 0;
+    need.polynomial = o->forces == SOLVER_FORCES_POLYNOMIAL;
+    need.direct = recipe.method == MODES_LANCZOS || o->carrier;
+    if (o->carrier) need.more = 8 * 3.0 * mesh->vertex_count * (o->carrier->count + 2 * o->carrier->most);
+    if (mesh != &c->mesh) need.more += 76.0 * K->blocks; // of the piece itself
+    if (o->seeds) need.more += o->seeds->bytes(o->seeds->context);
+    return solver_need_bytes(&need, bytes, kept);
+}
+
 static fem_status fill(solver_class *c, const fem_mesh *around, int fixed_count, const int *fixed, int place_count,
                        const solver_place *places, const solver_class_options *o, const solver_class_store *store,
                        const fem_progress *progress) {
@@ -470,7 +484,9 @@ static fem_status fill(solver_class *c, const fem_mesh *around, int fixed_count,
     fem_sparse       K = {0}, Kw = {0};
     fem_body        *wide = NULL;
     fem_body_options body = fem_body_default_options();
+    double           taken = 0, kept = 0;
     body.quadrature = o->quadrature;
+    solver_room_enter(o->room);
     FEM_TRY(fem_body_create(&c->body, &c->mesh, &body));
     if (o->modes > 0) {
         fem_hash key = store ? class_key(c, around, fixed_count, place_count, places, o) : (fem_hash){0};
@@ -480,6 +496,12 @@ static fem_status fill(solver_class *c, const fem_mesh *around, int fixed_count,
             FEM_TRY(rest_stiffness(wide, around->vertex_count, &Kw));
         }
         c->cached = store && store->load(store->context, key, c);
+        if (!c->cached && o->room) {
+            double bytes;
+            FEM_TRY(find_need(c, around ? around : &c->mesh, around ? &Kw : &K, o, &bytes, &kept));
+            FEM_TRY(solver_room_take(o->room, bytes));
+            taken = bytes;
+        }
         if (!c->cached) {
             FEM_TRY(make_stored(c, around ? around : &c->mesh, around ? wide : c->body, around ? &Kw : &K, fixed_count,
                                 fixed, place_count, places, o, progress));
@@ -491,6 +513,7 @@ done:
     fem_body_destroy(wide);
     fem_sparse_destroy(&K);
     fem_sparse_destroy(&Kw);
+    solver_room_leave(o->room, taken, kept);
     return status;
 }
 

@@ -6,6 +6,7 @@
 #ifndef LIMBER_SOLVER_CLASS_H
 #define LIMBER_SOLVER_CLASS_H
 
+#include "libsolver/making.h"
 #include "libsolver/tree.h"
 
 typedef enum solver_forces_kind {
@@ -51,6 +52,7 @@ typedef struct solver_seeds {
     fem_hash key; // of all that determines them
     // fields: 3 vertices x count, of the piece with its collar, allocated
     fem_status (*find)(void *context, double **fields);
+    double (*bytes)(void *context); // that finding them takes, by estimate; asked only where memory is limited
     void *context;
 } solver_seeds;
 
@@ -68,6 +70,7 @@ typedef struct solver_class_options {
     cubature_training_options training; // of cubature; its checkpoint and given poses are not read
     const solver_carrier     *carrier;  // NULL: the interface to the parent is rigid
     const solver_seeds       *seeds;    // NULL: none
+    solver_room              *room;     // NULL: no limit of memory
 } solver_class_options;
 // 20 modes, polynomial, Krylov modes and their first derivatives, all linear modes kept, wrenches
 solver_class_options solver_class_default_options(void);

@@ -2,7 +2,6 @@
 #include "libsolver/forest.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,16 @@ static void place(const solver_placement *at, const double X[3], double x[3]) {
     double turned[3];
     mat3_mul_vec(turned, at->Q, X);
     for (int i = 0; i < 3; i++) x[i] = at->p[i] + at->scale * turned[i];
+}
+
+// X = Q^T (x - p) / scale
+void solver_placement_invert(solver_placement *inverse, const solver_placement *at) {
+    solver_placement made = {.scale = 1 / at->scale};
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 3; k++) made.Q[3 * i + k] = at->Q[3 * k + i];
+    mat3_mul_vec(made.p, made.Q, at->p);
+    for (int i = 0; i < 3; i++) made.p[i] *= -made.scale;
+    *inverse = made;
 }
 
 void solver_placement_compose(solver_placement *c, const solver_placement *a, const solver_placement *b) {
@@ -177,17 +186,6 @@ static void extrapolate(const fem_mesh *mesh, const int *vertices, const double 
     for (int c = 0; c < 8; c++) weights[c] += vec3_dot(dN[c], step);
 }
 
-// Distance from the nearest element; of a tetrahedron an upper bound: to the point that clamped weights give.
-static double distance_to(const fem_mesh *mesh, const fem_embedding *e, size_t point, const double p[3]) {
-    size_t width = (size_t)e->width;
-    double x[3] = {0}, sum = 0;
-    for (size_t k = 0; k < width; k++) sum += fmax(e->weights[point * width + k], 0);
-    for (size_t k = 0; k < width; k++)
-        vec3_axpy(x, fmax(e->weights[point * width + k], 0) / sum,
-                  mesh->vertices + 3 * (size_t)e->vertices[point * width + k]);
-    return vec3_distance(x, p);
-}
-
 static void attachment_point(const solver_forest *f, const solver_attachment *a, int k, double x[3]) {
     const solver_part *child = &f->parts[a->child];
     place(&a->at, child->mesh->vertices + 3 * (size_t)child->fixed[k], x);
@@ -214,7 +212,7 @@ static fem_status embed_roots(solver_forest *f, int part, double *farthest) {
     for (int k = 0; k < f->attachment_count; k++)
         for (int i = 0; f->attachments[k].part == part && i < f->parts[f->attachments[k].child].fixed_count; i++) {
             size_t at = (size_t)(f->attachments[k].first + i);
-            farthest[k] = fmax(farthest[k], distance_to(mesh, &f->points[part], at, x + 3 * at));
+            farthest[k] = fmax(farthest[k], fem_embedding_distance(&f->points[part], mesh, (int)at, x + 3 * at));
         }
     for (size_t i = 0; mesh->type == FEM_H8 && i < count; i++)
         extrapolate(mesh, f->points[part].vertices + 8 * i, x + 3 * i, f->points[part].weights + 8 * i);
@@ -414,19 +412,19 @@ done:
     return status;
 }
 
-static fem_status make_class(solver_forest *f, int part, const solver_class_store *store,
-                             const fem_progress *progress) {
+static fem_status make_class(solver_forest *f, int part, const solver_class_store *store, solver_room *room) {
     fem_status           status = FEM_OK;
     const solver_part   *p = &f->parts[part];
     fem_mesh             mesh = {0};
     place_list           list = {0};
     solver_class_options o = p->options;
     o.batch = f->uses[part] > 1;
+    o.room = room;
     FEM_TRY(find_places(f, part, &list));
     FEM_TRY(fem_mesh_copy(&mesh, p->mesh));
     for (size_t v = 0; v < (size_t)mesh.vertex_count; v++) vec3_axpy(mesh.vertices + 3 * v, -1, f->origin[part]);
     FEM_TRY(solver_class_create(&f->classes[part], p->name, &mesh, NULL, p->fixed_count, p->fixed, list.count,
-                                list.places, &o, store, progress));
+                                list.places, &o, store, NULL));
 done:
     fem_mesh_destroy(&mesh);
     place_list_destroy(&list);
@@ -463,69 +461,35 @@ done:
 typedef struct class_tasks {
     solver_forest            *f;
     const solver_class_store *store;
-    const fem_progress       *progress;
-    int                      *order; // parts, largest first
-    int                       total;
-    atomic_int                done;
-    atomic_bool               failed;
-    fem_status               *status;
-    char (*message)[512];
+    solver_room              *room;
+    const int                *parts; // per job
 } class_tasks;
 
-static void class_task(void *context, int index, int worker) {
-    class_tasks *t = context;
-    int          part = t->order[index];
-    fem_status   status = FEM_OK;
-    if (atomic_load(&t->failed)) return;
-    if (worker == 0) status = fem_progress_report(t->progress, "classes", (double)atomic_load(&t->done) / t->total);
-    if (status == FEM_OK) status = make_class(t->f, part, t->store, NULL);
-    t->status[part] = status;
-    if (status != FEM_OK) {
-        snprintf(t->message[part], sizeof t->message[part], "%s", fem_message());
-        atomic_store(&t->failed, true);
-    }
-    atomic_fetch_add(&t->done, 1);
+static fem_status class_job(void *context, int job) {
+    const class_tasks *t = context;
+    return make_class(t->f, t->parts[job], t->store, t->room);
 }
 
-// Large parts one after the other, each on all threads, then the others side by side. ARPACK keeps state between its
-// calls, so parts with vibration modes come one after the other too.
-static fem_status make_classes(solver_forest *f, const solver_class_store *store, const fem_progress *progress) {
+static fem_status make_classes(solver_forest *f, const solver_class_store *store, solver_room *room,
+                               const fem_progress *progress) {
     fem_status  status = FEM_OK;
-    class_tasks t = {.f = f, .store = store, .progress = progress};
-    double      elements = 0;
-    int         alone = 0;
-    t.order = fem_alloc((size_t)f->part_count, sizeof *t.order);
-    t.status = fem_calloc((size_t)f->part_count, sizeof *t.status);
-    t.message = fem_calloc((size_t)f->part_count, sizeof *t.message);
-    if (!t.order || !t.status || !t.message) {
+    int         count = 0, *parts = fem_alloc((size_t)f->part_count, sizeof *parts);
+    solver_job *jobs = fem_calloc((size_t)f->part_count, sizeof *jobs);
+    if (!parts || !jobs) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for %d parts", f->part_count);
         goto done;
     }
     for (int k = 0; k < f->part_count; k++) {
         if (f->uses[k] == 0) continue;
-        int at = t.total++;
-        for (; at > 0 && f->parts[t.order[at - 1]].mesh->element_count < f->parts[k].mesh->element_count; at--)
-            t.order[at] = t.order[at - 1];
-        t.order[at] = k;
-        elements += f->parts[k].mesh->element_count;
+        parts[count] = k;
+        jobs[count++] = (solver_job){.elements = f->parts[k].mesh->element_count,
+                                     .serial = f->parts[k].options.recipe.method == MODES_LANCZOS};
     }
-    while (alone < t.total && (f->parts[t.order[alone]].mesh->element_count > elements / fem_threads() ||
-                               f->parts[t.order[alone]].options.recipe.method == MODES_LANCZOS))
-        alone++;
-    for (int k = alone; k < t.total; k++)
-        if (f->parts[t.order[k]].options.recipe.method == MODES_LANCZOS) alone = k + 1;
-    for (int k = 0; k < alone; k++) class_task(&t, k, 0);
-    t.order += alone;
-    fem_parallel_for(t.total - alone, class_task, &t);
-    t.order -= alone;
-    for (int k = 0; k < f->part_count; k++)
-        if (t.status[k] != FEM_OK) {
-            status = fem_fail(t.status[k], "%s", t.message[k]);
-            goto done;
-        }
-    FEM_TRY(fem_progress_report(progress, "classes", 1));
+    class_tasks   tasks = {f, store, room, parts};
+    solver_making making = {.count = count, .jobs = jobs, .stage = "classes", .make = class_job, .context = &tasks};
+    FEM_TRY(solver_make(&making, progress));
 done:
-    fem_free(t.order), fem_free(t.status), fem_free(t.message);
+    fem_free(parts), fem_free(jobs);
     return status;
 }
 
@@ -560,11 +524,12 @@ static void fill_instances(solver_forest *f) {
     }
 }
 
-fem_status solver_forest_precompute(solver_forest *f, const solver_class_store *store, const fem_progress *progress) {
+fem_status solver_forest_precompute(solver_forest *f, const solver_class_store *store, solver_room *room,
+                                    const fem_progress *progress) {
     fem_status status = FEM_OK;
     double     begun = fem_seconds();
     if (f->made > 0) return FEM_OK;
-    FEM_TRY(make_classes(f, store, progress));
+    FEM_TRY(make_classes(f, store, room, progress));
     for (int k = 0; k < f->attachment_count; k++) f->interface_count[f->attachments[k].part]++;
     for (int k = 0; k < f->part_count; k++) {
         f->interfaces[k] = fem_calloc((size_t)f->interface_count[k], sizeof *f->interfaces[k]);

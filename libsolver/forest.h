@@ -7,7 +7,7 @@
 // different place at which something hangs on one of them.
 //
 //     solver_forest_create(&forest, part_count, parts, count, instances, NULL);
-//     solver_forest_precompute(forest, NULL, NULL);
+//     solver_forest_precompute(forest, NULL, NULL, NULL);
 //     solver_forest_tree(&tree, forest, &options);
 #ifndef LIMBER_SOLVER_FOREST_H
 #define LIMBER_SOLVER_FOREST_H
@@ -28,6 +28,7 @@ typedef struct solver_placement {
     double p[3], Q[9], scale;
 } solver_placement;
 void solver_placement_identity(solver_placement *at);
+void solver_placement_invert(solver_placement *inverse, const solver_placement *at); // may be the same
 // c = a after b; c may be one of them
 void solver_placement_compose(solver_placement *c, const solver_placement *a, const solver_placement *b);
 
@@ -89,8 +90,8 @@ fem_status solver_forest_create(solver_forest **forest, int part_count, const so
                                 const solver_forest_instance *instances, int *offender);
 void       solver_forest_destroy(solver_forest *forest);
 
-// Makes the classes, side by side on all threads; `store` as in class.h, may be NULL.
-fem_status solver_forest_precompute(solver_forest *forest, const solver_class_store *store,
+// Makes the classes, side by side on all threads; `store` as in class.h and `room` as in making.h may be NULL.
+fem_status solver_forest_precompute(solver_forest *forest, const solver_class_store *store, solver_room *room,
                                     const fem_progress *progress);
 // A tree in its place, at rest. The forest must outlive it.
 fem_status solver_forest_tree(solver_tree **tree, const solver_forest *forest, const solver_tree_options *options);

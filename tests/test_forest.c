@@ -149,7 +149,7 @@ static void test_by_hand(void **state) {
     solver_frame_motion frame, other;
     const double        gravity[3] = {3, 1, -9.81};
     assert_ok(solver_forest_create(&f, g->part_count, g->parts, g->count, g->instances, NULL));
-    assert_ok(solver_forest_precompute(f, NULL, NULL));
+    assert_ok(solver_forest_precompute(f, NULL, NULL, NULL));
     assert_ok(solver_forest_tree(&tree, f, &s->tree.options));
     // the arm's root points lie in the post's end, so rows at the nearest vertices' barycentric places are U's own
     const solver_class *post = f->classes[0], *arm = f->classes[1];
@@ -235,12 +235,92 @@ static void test_names(void **state) {
     scene_destroy(s);
 }
 
+// ---- memory --------------------------------------------------------------------------------------------------------
+
+// Two blocks on a third, as one mesh.
+static const char *write_blocks(void) {
+    fem_mesh one = {0}, all = {0};
+    assert_ok(fem_generate_box(&one, FEM_T4, (double[]){0, 0, 0}, (double[]){0.3, 0.1, 0.1}, (int[]){2, 1, 1}));
+    int n = one.vertex_count, m = one.element_count;
+    assert_ok(fem_mesh_allocate(&all, FEM_T4, 3 * n, 3 * m));
+    for (int k = 0; k < 3; k++) {
+        for (int v = 0; v < n; v++)
+            for (int i = 0; i < 3; i++) // the second and the third are half as large and stand on the first
+                all.vertices[3 * (k * n + v) + i] = k == 0   ? one.vertices[3 * v + i]
+                                                    : i == 0 ? 0.15 * (k - 1) + one.vertices[3 * v + 1] / 2
+                                                    : i == 1 ? one.vertices[3 * v + 2] / 2
+                                                             : 0.1 + one.vertices[3 * v] / 2;
+        for (int e = 0; e < 4 * m; e++) all.elements[4 * k * m + e] = k * n + one.elements[e];
+    }
+    assert_ok(fem_mesh_write(&all, test_temporary("blocks.veg")));
+    fem_mesh_destroy(&one), fem_mesh_destroy(&all);
+    return "blocks.veg";
+}
+
+static const char ALL_KINDS[] =
+    "{\"limber\": 1, \"materials\": {\"wood\": {\"density\": 700, \"young\": 1e7, \"poisson\": 0.3}},\n"
+    " \"parts\": {\"blocks\": {\"mesh\": \"blocks.veg\", \"material\": \"wood\", \"modes\": {\"count\": 3},\n"
+    "   \"fixed\": {\"box\": [[-1, -1, -1], [1, 1, 0.001]]}},\n"
+    "  \"post\": {\"mesh\": {\"box\": {\"element\": \"tet\", \"high\": [0.2, 0.2, 1], \"cells\": [1, 1, 3]}},\n"
+    "   \"material\": \"wood\", \"fixed\": \"z0\", \"modes\": {\"count\": 4}},\n"
+    "  \"peg\": {\"mesh\": {\"box\": {\"element\": \"tet\", \"low\": [0, -0.02, -0.02], \"high\": [0.2, 0.02, 0.02],\n"
+    "   \"cells\": [2, 1, 1]}}, \"material\": \"wood\", \"fixed\": \"x0\", \"modes\": {\"count\": 2}}},\n"
+    " \"groups\": {\"stand\": {\"objects\": [{\"part\": \"post\", \"children\": [\n"
+    "   {\"part\": \"peg\", \"scatter\": {\"count\": 3, \"low\": [-1, -1, 0.3]}, \"stiffness\": 2},\n"
+    "   {\"part\": \"peg\", \"name\": \"row\", \"translation\": [0.2, 0.1, 0.5], \"repeat\": {\"count\": 2,\n"
+    "    \"translation\": [0, 0, 0.2]}, \"damping\": {\"stiffness\": 0.002}}]}]}},\n"
+    " \"objects\": [{\"group\": \"stand\", \"places\": [[0, 0, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 1, 0.5]]},\n"
+    "  {\"part\": \"blocks\", \"translation\": [0, 3, 0], \"components\": {\"tolerance\": 1e-6}}],\n"
+    " \"environment\": {\"gravity\": [0, 0, -9.81], \"wind\": {\"speed\": 3},\n"
+    "  \"obstacles\": [{\"plane\": {\"point\": [0, 0, -0.5], \"normal\": [0, 0, 1]}}]},\n"
+    " \"actions\": [{\"force\": [1, 0, 0], \"on\": {\"instance\": \"post\"}}, {\"stiffness\": 2, \"domain\": "
+    "\"row\"}],\n"
+    " \"solver\": {\"method\": \"reduced\", \"step\": 0.01},\n"
+    " \"output\": {\"frames\": 2, \"rate\": 50, \"formats\": [\"glb\"], \"probes\": {\"pegs\": {\"instance\": "
+    "\"row\"}}}}\n";
+
+// every allocation of the loader may fail, and of a run every so many; nothing leaks, and the message says memory
+static void test_memory(void **state) {
+    (void)state;
+    scene      *s = NULL;
+    long        loading = 0, running = 0;
+    const char *path;
+    write_blocks();
+    path = write_scene("kinds.json", ALL_KINDS);
+    fem_set_threads(1);
+    assert_ok(scene_load(&s, path, 0, NULL)); // what lives as long as the process is there
+    assert_int_equal(s->forest.count, 2 * 6 + 3);
+    scene_destroy(s);
+    for (long held = fem_memory_blocks();; loading++) {
+        fem_memory_fail_after(loading);
+        fem_status status = scene_load(&s, path, 0, NULL);
+        fem_memory_fail_after(-1);
+        if (status == FEM_OK) break;
+        if (status != FEM_NO_MEMORY) fail_msg("allocation %ld: %s", loading, fem_message());
+        assert_int_equal(fem_memory_blocks(), held);
+    }
+    assert_ok(scene_run(s, test_temporary("kinds"), 0, NULL, NULL));
+    for (long after = 0, held = fem_memory_blocks();; after += 1 + after / 40, running++) {
+        fem_memory_fail_after(after);
+        fem_status status = scene_run(s, test_temporary("kinds"), 0, NULL, NULL);
+        fem_memory_fail_after(-1);
+        assert_int_equal(fem_memory_blocks(), held);
+        if (status == FEM_OK) break;
+        if (status != FEM_NO_MEMORY) fail_msg("allocation %ld: %s", after, fem_message());
+    }
+    fem_set_threads(0);
+    printf("%ld failing allocations survived while loading, %ld while running\n", loading, running);
+    assert_true(loading > 500 && running > 50);
+    scene_destroy(s);
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scaled),  cmocka_unit_test(test_ways_of_saying),
         cmocka_unit_test(test_by_hand), cmocka_unit_test(test_threads_and_resume),
         cmocka_unit_test(test_names),   cmocka_unit_test(test_scaled_contact),
+        cmocka_unit_test(test_memory),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }

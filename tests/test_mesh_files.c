@@ -436,6 +436,25 @@ static void test_surfaces(void **state) {
     assert_ok(fem_surface_read(&back, test_temporary("again.obj.gz")));
     assert_memory_equal(surface.vertices, back.vertices, 12 * sizeof(double));
     assert_memory_equal(surface.triangles, back.triangles, 9 * sizeof(int));
+    fem_surface_destroy(&surface);
+    // texture coordinates and names of materials are kept, also where only some faces have them
+    path = test_write("painted.obj",
+                      "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nvt 0.25\nvt 1 -2.5 7\nvt .5 .75\nvn 0 0 1\nf 1 2 3\n"
+                      "usemtl  red paint \nf 1/1 2/-1 3//1\nusemtl leaf\nf 1/1/1 2/2 3/3 4/-3\nusemtl red paint\n"
+                      "f 2 3 4\nusemtl\nf 1 3 4\n");
+    for (int again = 0; again < 2; again++) {
+        assert_ok(fem_surface_read(&surface, path));
+        assert_true(surface.uv_count == 3 && surface.material_count == 2 && surface.triangle_count == 6);
+        assert_memory_equal(surface.uv, ((double[]){0.25, 0, 1, -2.5, 0.5, 0.75}), 6 * sizeof(double));
+        assert_memory_equal(surface.corners, ((int[]){-1, -1, -1, 0, 2, -1, 0, 1, 2, 0, 2, 0, -1, -1, -1, -1, -1, -1}),
+                            18 * sizeof(int));
+        assert_memory_equal(surface.material, ((int[]){-1, 0, 1, 1, 0, -1}), 6 * sizeof(int));
+        assert_string_equal(surface.materials[0], "red paint");
+        assert_string_equal(surface.materials[1], "leaf");
+        path = test_temporary("repainted.obj");
+        assert_ok(fem_surface_write(&surface, path));
+    }
+    path = test_temporary("forms.obj");
     make_box(&mesh, FEM_H8, FEM_STVK);
     assert_ok(fem_mesh_write(&mesh, test_temporary("skin.obj")));
     assert_ok(fem_surface_read(&back, test_temporary("skin.obj")));

@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <math.h>
+#include <stddef.h>
 
 static const char SMALL[] =
     "{\n"
@@ -509,6 +510,10 @@ static const char *const beyond_schema[] = {
     "stitch_material",
     "box_inside_out",
     "box_too_many_cells",
+    "components_apart",
+    "components_child",
+    "components_children",
+    "components_modes",
     "empty_box_selection",
     "empty_probe",
     "end_before_start",
@@ -566,7 +571,6 @@ static const char *const beyond_schema[] = {
     "selection_zero_normal",
     "static_not_held",
     "surface_missing",
-    "surface_without_format",
     "tiny_step",
     "tree_full",
     "tree_hinge",
@@ -630,6 +634,207 @@ static void test_schema_agrees(void **state) {
     assert_int_equal(beyond, sizeof beyond_schema / sizeof *beyond_schema);
     printf("%d scenes accepted by both, %d refused by both, %d refused by the loader only\n", accepted, refused,
            beyond);
+}
+
+// ---- key by key ----------------------------------------------------------------------------------------------------
+
+static cJSON *make_object(const scene_table *table, int variant);
+
+// A value that a key takes: the middle of its range, its first choice, the least that its table wants.
+static double middle_of(const scene_key *key) {
+    double x = key->low == 0 && key->high == 0 ? 1 : (key->low + key->high) / 2;
+    return key->type == KEY_INTEGER ? floor(x) : x;
+}
+
+static cJSON *row_of(double x, int count) {
+    cJSON *row = cJSON_CreateArray();
+    for (int i = 0; i < count; i++) cJSON_AddItemToArray(row, cJSON_CreateNumber(x));
+    return row;
+}
+
+static cJSON *rows_of(double x, int count, int rows) {
+    cJSON *list = cJSON_CreateArray();
+    for (int i = 0; i < rows; i++) cJSON_AddItemToArray(list, row_of(x, count));
+    return list;
+}
+
+static cJSON *shaped(const scene_key *key, double x) {
+    switch (key->shape) {
+    case SHAPE_ONE:
+    case SHAPE_ANY:
+        return cJSON_CreateNumber(x);
+    case SHAPE_VECTOR:
+        return row_of(x, 3);
+    case SHAPE_LIST:
+        return row_of(x, 2);
+    case SHAPE_PAIR:
+        return rows_of(x, 3, 2);
+    case SHAPE_POINTS:
+        return rows_of(x, 3, 4);
+    default:
+        return rows_of(x, 7, 2);
+    }
+}
+
+static cJSON *listed(cJSON *item) {
+    cJSON *list = cJSON_CreateArray();
+    cJSON_AddItemToArray(list, item);
+    return list;
+}
+
+static cJSON *named(const char *name, cJSON *item) {
+    cJSON *map = cJSON_CreateObject();
+    cJSON_AddItemToObject(map, name, item);
+    return map;
+}
+
+static cJSON *make_value(const scene_key *key) {
+    char word[64] = "word";
+    switch (key->type) {
+    case KEY_NUMBER:
+    case KEY_INTEGER:
+        return shaped(key, middle_of(key));
+    case KEY_FLAG:
+        return cJSON_CreateBool(true);
+    case KEY_CHOICE:
+        assert_true(key_choice(key, 0, word, sizeof word));
+        return key->shape == SHAPE_LIST ? listed(cJSON_CreateString(word)) : cJSON_CreateString(word);
+    case KEY_SECTION:
+        return make_object(key->table, 0);
+    case KEY_MAP:
+        return named("a", make_object(key->table, 0));
+    case KEY_LIST:
+        return listed(make_object(key->table, 0));
+    case KEY_SELECTIONS:
+        return named("a", cJSON_CreateString("all"));
+    default:
+        return cJSON_CreateString(word);
+    }
+}
+
+static bool has_key(const scene_key *key, int variant) { return key->only == 0 || key->only >> variant & 1u; }
+
+// The least that a variant of a table wants.
+static cJSON *make_object(const scene_table *table, int variant) {
+    cJSON *object = cJSON_CreateObject();
+    char   word[64];
+    int    alternative = 0;
+    for (int i = 0; i < table->count; i++) {
+        const scene_key *key = &table->keys[i];
+        bool             wanted = key->required && has_key(key, variant);
+        if (key->alternative) wanted = alternative++ == variant;
+        if (table->typed && i == 0 && key_choice(key, variant, word, sizeof word))
+            cJSON_AddItemToObject(object, key->name, cJSON_CreateString(word));
+        else if (wanted)
+            cJSON_AddItemToObject(object, key->name, make_value(key));
+    }
+    return object;
+}
+
+static void set_line(void *context, cJSON *node) {
+    (void)context;
+    node->valueint = 1;
+}
+
+// Does the loader take this object? What its values hold inside lists and maps is looked at one table at a time.
+static bool loader_takes(const scene_table *table, cJSON *object) {
+    static max_align_t room[4096];
+    scene_reader       reader = {.file = "keys.json"};
+    memset(room, 0, sizeof room);
+    json_visit(object, set_line, NULL);
+    return reader_table(&reader, object, table, room) == FEM_OK;
+}
+
+static void agree(const scene_table *table, cJSON *object, const char *about, int *taken, int *refused) {
+    bool by_schema = valid(get(get(schema_root, "$defs"), table->name), object),
+         by_loader = loader_takes(table, object);
+    if (by_schema != by_loader) {
+        char *text = cJSON_PrintUnformatted(object);
+        fail_msg("%s, %s: the loader %s %s, the schema does not agree", table->name, about,
+                 by_loader ? "takes" : "refuses", text);
+    }
+    ++*(by_loader ? taken : refused);
+}
+
+static cJSON *with_value(const cJSON *base, const char *key, cJSON *value) {
+    cJSON *object = cJSON_Duplicate(base, true);
+    cJSON_DeleteItemFromObjectCaseSensitive(object, key);
+    if (value) cJSON_AddItemToObject(object, key, value);
+    return object;
+}
+
+static void try_value(const scene_table *table, const cJSON *base, const char *key, cJSON *value, int *taken,
+                      int *refused) {
+    cJSON *object = with_value(base, key, value);
+    agree(table, object, key, taken, refused);
+    cJSON_Delete(object);
+}
+
+// Values inside, at and beyond the limits of a key, and of every other kind.
+static void try_key(const scene_table *table, const cJSON *base, const scene_key *key, int *taken, int *refused) {
+    bool        numeric = key->type == KEY_NUMBER || key->type == KEY_INTEGER;
+    bool        nested = key->type >= KEY_SECTION;
+    const char *name = key->name;
+    char        word[64];
+    try_value(table, base, name, make_value(key), taken, refused);
+    for (int i = 0; key->type == KEY_CHOICE && key_choice(key, i, word, sizeof word); i++)
+        try_value(table, base, name,
+                  key->shape == SHAPE_LIST ? listed(cJSON_CreateString(word)) : cJSON_CreateString(word), taken,
+                  refused);
+    if (numeric) {
+        double width = key->high - key->low, step = key->type == KEY_INTEGER ? 1 : 1e-3 * width;
+        double numbers[] = {key->low, key->high, key->low - step, key->high + step, 0, -1, 0.5, 1e18, -1e18, 3};
+        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+            try_value(table, base, name, shaped(key, numbers[i]), taken, refused);
+            try_value(table, base, name, cJSON_CreateNumber(numbers[i]), taken, refused);
+        }
+        for (int count = 0; count < 9; count++) {
+            try_value(table, base, name, row_of(middle_of(key), count), taken, refused);
+            try_value(table, base, name, rows_of(middle_of(key), count, 2), taken, refused);
+            try_value(table, base, name, rows_of(middle_of(key), 3, count), taken, refused);
+        }
+    }
+    if (!nested) {
+        cJSON *others[] = {cJSON_CreateArray(), cJSON_CreateObject(), cJSON_CreateString(""),
+                           cJSON_CreateString("none of them"), listed(cJSON_CreateString("none of them"))};
+        for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+            try_value(table, base, name, others[i], taken, refused);
+    }
+    if (key->type == KEY_LIST || key->type == KEY_MAP) { // how many, and of which kind
+        try_value(table, base, name, cJSON_CreateArray(), taken, refused);
+        try_value(table, base, name, cJSON_CreateObject(), taken, refused);
+        try_value(table, base, name, cJSON_CreateString("word"), taken, refused);
+    }
+    try_value(table, base, name, cJSON_CreateNumber(0.5), taken, refused);
+    try_value(table, base, name, cJSON_CreateBool(false), taken, refused);
+    try_value(table, base, name, cJSON_CreateNull(), taken, refused);
+    try_value(table, base, name, NULL, taken, refused); // missing
+}
+
+// Table by table, variant by variant, key by key: what the loader takes and refuses, so does the schema. Keys of other
+// variants and of no variant are refused by both.
+static void test_every_key(void **state) {
+    (void)state;
+    const scene_table *tables[SCENE_TABLES_MOST];
+    int                count = scene_all_tables(tables), taken = 0, refused = 0, keys = 0, variants = 0;
+    open_schema();
+    for (int t = 0; t < count; t++) {
+        const scene_table *table = tables[t];
+        int                most = key_variant_count(table);
+        assert_non_null(get(get(schema_root, "$defs"), table->name));
+        for (int v = 0; v < (most > 0 ? most : 1); v++, variants++) {
+            cJSON *base = make_object(table, v);
+            if (!loader_takes(table, base)) fail_msg("%s, variant %d: %s", table->name, v, fem_message());
+            agree(table, base, "the least", &taken, &refused);
+            for (int k = 0; k < table->count; k++, keys++) try_key(table, base, &table->keys[k], &taken, &refused);
+            try_value(table, base, "unknown", cJSON_CreateNumber(1), &taken, &refused);
+            cJSON_Delete(base);
+        }
+    }
+    close_schema();
+    printf("%d tables in %d variants, %d keys: %d objects taken by both, %d refused by both\n", count, variants, keys,
+           taken, refused);
+    assert_true(taken > 2 * keys && refused > 5 * keys);
 }
 
 // ---- hostile input
@@ -742,13 +947,21 @@ static void test_allocation_failures(void **state) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_json_strict),    cmocka_unit_test(test_json_limits),
-        cmocka_unit_test(test_json_lines),     cmocka_unit_test(test_load),
-        cmocka_unit_test(test_material_kinds), cmocka_unit_test(test_overrides),
-        cmocka_unit_test(test_selections),     cmocka_unit_test(test_scale),
-        cmocka_unit_test(test_time),           cmocka_unit_test(test_description),
-        cmocka_unit_test(test_schema_agrees),  cmocka_unit_test(test_mutations),
-        cmocka_unit_test(test_truncations),    cmocka_unit_test(test_allocation_failures),
+        cmocka_unit_test(test_json_strict),
+        cmocka_unit_test(test_json_limits),
+        cmocka_unit_test(test_json_lines),
+        cmocka_unit_test(test_load),
+        cmocka_unit_test(test_material_kinds),
+        cmocka_unit_test(test_overrides),
+        cmocka_unit_test(test_selections),
+        cmocka_unit_test(test_scale),
+        cmocka_unit_test(test_time),
+        cmocka_unit_test(test_description),
+        cmocka_unit_test(test_schema_agrees),
+        cmocka_unit_test(test_every_key),
+        cmocka_unit_test(test_mutations),
+        cmocka_unit_test(test_truncations),
+        cmocka_unit_test(test_allocation_failures),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }

@@ -147,7 +147,7 @@ static void run_surface(scene *s, int frames, fem_surface *surface) {
 static void test_embedded(void **unused) {
     (void)unused;
     char file[600];
-    snprintf(file, sizeof file, "output.surface=%s", write_surface());
+    snprintf(file, sizeof file, "parts.chain.surface=%s", write_surface());
     for (int tree = 0; tree < 2; tree++) {
         const char *const turn[] = {"output.formats=[\"obj\"]", file, "objects.0.rotation=[0.3,-1.1,0.7]",
                                     tree ? "output.interfaces=c1"
@@ -178,6 +178,7 @@ static void test_embedded(void **unused) {
         "\"material\":\"m\",\"fixed\":\"x0\"}},\"objects\":[{\"part\":\"bar\"}],"
         "\"actions\":[{\"move\":{\"keyframes\":[{\"time\":0,\"translation\":[0.3,0,0]}]},\"on\":\"x1\"}],"
         "\"solver\":{\"method\":\"static\"},\"output\":{\"formats\":[\"obj\"]}}");
+    snprintf(file, sizeof file, "parts.bar.surface=%s", write_surface());
     const char *const use[] = {file};
     scene            *s = load(bar, 1, use);
     fem_surface       moved = {0};

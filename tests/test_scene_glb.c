@@ -254,6 +254,119 @@ static void test_components(void **state) {
     fem_free(U), fem_free(q);
 }
 
+// ---- surfaces with textures and materials ----------------------------------------------------------------------
+
+// A cube inside the box 0 .. 1 of the scene: each face has its own square of the texture, so that all edges are cut in
+// it; the first face has no material, the others two by turns.
+static const char *write_cube(const char *name) {
+    static const int faces[6][4] = {{1, 4, 3, 2}, {5, 6, 7, 8}, {1, 2, 6, 5}, {2, 3, 7, 6}, {3, 4, 8, 7}, {4, 1, 5, 8}};
+    char             text[2000] = "mtllib cube.mtl\n";
+    for (int k = 0; k < 8; k++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "v %g %g %g\n", k % 4 == 1 || k % 4 == 2 ? 0.9 : 0.1,
+                 k % 4 >= 2 ? 0.8 : 0.2, k >= 4 ? 0.75 : 0.25);
+    for (int f = 0; f < 6; f++)
+        for (int k = 0; k < 4; k++)
+            snprintf(text + strlen(text), sizeof text - strlen(text), "vt %g %g\n", (f + (k == 1 || k == 2)) / 8.0,
+                     k >= 2 ? 0.75 : 0.125);
+    for (int f = 0; f < 6; f++) {
+        if (f > 0) snprintf(text + strlen(text), sizeof text - strlen(text), "usemtl %s\n", f % 2 ? "bark" : "old ivy");
+        snprintf(text + strlen(text), sizeof text - strlen(text), "f %d/%d %d/%d %d/%d %d/%d\n", faces[f][0], 4 * f + 1,
+                 faces[f][1], 4 * f + 2, faces[f][2], 4 * f + 3, faces[f][3], 4 * f + 4);
+    }
+    return test_write(name, text);
+}
+
+// Every triangle of the .obj is in the file, once for each copy, with its texture and material; vertices at one place
+// have one normal.
+static void compare_paint(const scene *s, const fem_surface *cube, const char *path, int copies) {
+    static const char *const none = "rubber";
+    scene_model             *model = NULL;
+    const scene_drawing     *d;
+    int                      found = 0, split = 0;
+    double                   texture = 0, bend = 0;
+    assert_ok(scene_model_read(&model, path));
+    assert_ok(scene_model_pose(model, 0, &d));
+    assert_int_equal(d->triangle_count, copies * cube->triangle_count);
+    for (int t = 0; t < d->triangle_count; t++) {
+        double x[3][3];
+        for (int k = 0; k < 3; k++) {
+            world(s, d->positions + 3 * d->triangles[3 * t + k], x[k]);
+            x[k][0] -= 2 * floor(x[k][0] / 2); // copies stand 2 m apart
+        }
+        for (int c = 0; c < cube->triangle_count; c++)
+            for (int turn = 0; turn < 3; turn++) {
+                double far = 0;
+                for (int k = 0; k < 3; k++)
+                    far = fmax(far, vec3_distance(x[k], cube->vertices + 3 * cube->triangles[3 * c + (k + turn) % 3]));
+                if (far > 1e-4) continue;
+                found++;
+                for (int k = 0; k < 3; k++) {
+                    const double *uv = cube->uv + 2 * cube->corners[3 * c + (k + turn) % 3];
+                    const float  *is = d->uv + 2 * d->triangles[3 * t + k];
+                    texture = fmax(texture, fmax(fabs((double)is[0] - uv[0]), fabs(1 - (double)is[1] - uv[1])));
+                }
+                const char *name = cube->material[c] < 0 ? none : cube->materials[cube->material[c]];
+                assert_string_equal(d->paints[d->paint[t]].name, name);
+            }
+    }
+    for (int i = 0; i < d->vertex_count; i++)
+        for (int k = 0; k < i; k++) {
+            double x[3], y[3], n = 0;
+            world(s, d->positions + 3 * i, x), world(s, d->positions + 3 * k, y);
+            if (vec3_distance(x, y) > 1e-4) continue;
+            for (int c = 0; c < 3; c++) n += (double)d->normals[3 * i + c] * (double)d->normals[3 * k + c];
+            split++;
+            bend = fmax(bend, 1 - n);
+        }
+    printf("   %-9s %d vertices, %d triangles, %d materials: textures off by %.1e, %d pairs at one place, normals by "
+           "%.1e\n",
+           s->name, d->vertex_count, found, d->paint_count, texture, split, bend);
+    assert_int_equal(found, d->triangle_count);
+    assert_int_equal(d->vertex_count, 3 * 24 * copies); // each of three materials has them all
+    assert_int_equal(d->paint_count, 3 + 1);            // and that of whatever has none
+    assert_true(texture < 1e-7 && split > 24 * copies && bend < 1e-5);
+    scene_model_destroy(model);
+}
+
+static const char PAINTED[] =
+    "{\"limber\": 1, \"materials\": {\"rubber\": {\"density\": 1000, \"young\": 1e5, \"poisson\": 0.4}},\n"
+    " \"parts\": {\"block\": {\"mesh\": {\"box\": {\"high\": [1, 1, 1], \"cells\": [3, 3, 3]}}, \"surface\": "
+    "\"cube.obj\",\n"
+    "   \"material\": \"rubber\", \"fixed\": \"x0\", \"modes\": {\"count\": 6}}}, \"objects\": [{\"part\": "
+    "\"block\"}],\n"
+    " \"environment\": {\"gravity\": [0, 0, -9.81]}, \"solver\": {\"method\": \"reduced\", \"step\": 0.01},\n"
+    " \"output\": {\"frames\": 4, \"rate\": 50, \"formats\": [\"glb\"]}}\n";
+
+static void test_painted(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *way;
+        int         copies;
+        bool        skin;
+    } ways[] = {
+        {"one", "title=one", 1, false},
+        {"whole", "solver.method=full", 1, false},
+        {"copies", "objects=[{\"part\":\"block\",\"repeat\":{\"count\":3,\"translation\":[2,0,0]}}]", 3, false},
+        {"skinned", "objects=[{\"part\":\"block\",\"repeat\":{\"count\":3,\"translation\":[2,0,0]}}]", 3, true}};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        char              file[64], path[700];
+        scene            *s = NULL;
+        fem_surface       cube = {0};
+        const char *const full[] = {ways[i].way, "parts.block.modes={}"};
+        snprintf(file, sizeof file, "%s.json", ways[i].name);
+        assert_ok(fem_surface_read(&cube, write_cube("cube.obj")));
+        const char *scene_path = test_write(file, PAINTED);
+        assert_ok(scene_load(&s, scene_path, strstr(ways[i].way, "full") ? 2 : 1, full));
+        s->glb.skin = ways[i].skin;
+        const char *folder = folder_for(ways[i].name);
+        assert_ok(scene_run(s, folder, 0, NULL, NULL));
+        snprintf(path, sizeof path, "%s/%s.glb", folder, s->name);
+        compare_paint(s, &cube, path, ways[i].copies);
+        fem_surface_destroy(&cube);
+        scene_destroy(s);
+    }
+}
+
 // what is refused says what would do
 static void test_refused(void **state) {
     (void)state;
@@ -306,9 +419,10 @@ static void test_memory(void **state) {
 
 int main(int argc, char **argv) {
     (void)argc;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tree),       cmocka_unit_test(test_skin),    cmocka_unit_test(test_bodies),
-        cmocka_unit_test(test_instances),  cmocka_unit_test(test_frames),  cmocka_unit_test(test_warped),
-        cmocka_unit_test(test_components), cmocka_unit_test(test_refused), cmocka_unit_test(test_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tree),       cmocka_unit_test(test_skin),
+                                       cmocka_unit_test(test_bodies),     cmocka_unit_test(test_instances),
+                                       cmocka_unit_test(test_frames),     cmocka_unit_test(test_warped),
+                                       cmocka_unit_test(test_components), cmocka_unit_test(test_painted),
+                                       cmocka_unit_test(test_refused),    cmocka_unit_test(test_memory)};
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
