@@ -354,6 +354,8 @@ static void carve_work(solver_tree *tree, carver *c) {
             .inertia = carve(c, SOLVER_INERTIA_WORK(most), sizeof(double)),
             .carried = carve(c, SOLVER_MOST_CARRIED * most, sizeof(double)),
             .forces = carve(c, forces, sizeof(double)),
+            .modal = carve(c, most, sizeof(double)),
+            .gradient = carve(c, most + LANES, sizeof(double)),
             .place = carve(c, most, sizeof(double)),
             .f2 = carve(c, 2 * most * LANES, sizeof(double)),
             .K2 = carve(c, most * (most + 1) * LANES, sizeof(double)),
@@ -369,7 +371,8 @@ static void carve_all(solver_tree *tree, carver *c) {
     size_t   n = (size_t)tree->dofs;
     double **vectors[] = {&tree->q,       &tree->dq,       &tree->ddq,       &tree->q_trial, &tree->dq_trial,
                           &tree->q_start, &tree->dq_start, &tree->ddq_trial, &tree->modal,   &tree->q_before,
-                          &tree->kept.q,  &tree->kept.dq,  &tree->kept.ddq};
+                          &tree->kept.q,  &tree->kept.dq,  &tree->kept.ddq,  &tree->q_end,   &tree->dq_end,
+                          &tree->p_start, &tree->p_end,    &tree->u};
     for (size_t k = 0; k < sizeof vectors / sizeof *vectors; k++) {
         double *v = carve(c, n, sizeof *v);
         if (c->arena) *vectors[k] = v;
@@ -389,6 +392,8 @@ static void carve_all(solver_tree *tree, carver *c) {
         domain->W = carve(c, 3 * stride, sizeof(double));
         domain->P = carve(c, (size_t)domain->carried * stride, sizeof(double));
         domain->carried_bias = carve(c, 3 * (size_t)domain->carried, sizeof(double));
+        domain->P_ends = carve(c, 2 * (size_t)domain->carried * stride, sizeof(double));
+        domain->pi = carve(c, (size_t)domain->carried, sizeof(double));
     }
     for (int k = 0; k < tree->class_count; k++) {
         double *K0 = carve(c, (size_t)tree->classes[k].inertia->r, sizeof *K0);

@@ -10,11 +10,14 @@ typedef struct forces_context {
     const tree_evaluation *at;
 } forces_context;
 
-// q + step (q - q_from) of one domain
+// q + step (q - q_from) of one domain; where the end is known, the same about the middle of the way to it: what is
+// carried does not go there in a straight line
 static const double *place_of(const tree_domain *domain, const tree_evaluation *at, double step, double *place) {
     const double *q = at->q + domain->offset;
     if (step == 0) return q;
-    for (size_t l = 0; l < (size_t)domain->r; l++) place[l] = q[l] + step * (q[l] - at->q_from[domain->offset + l]);
+    const double *from = at->q_from + domain->offset, *to = at->q_to ? at->q_to + domain->offset : NULL;
+    for (size_t l = 0; l < (size_t)domain->r; l++)
+        place[l] = to ? 0.5 * (from[l] + to[l] + step * (to[l] - from[l])) : q[l] + step * (q[l] - from[l]);
     return place;
 }
 

@@ -119,9 +119,10 @@ static void own_forces(const solver_tree *tree, const tree_domain *domain, const
     int    r = domain->r;
     size_t offset = domain->offset;
     double s = domain->scale, factor = s * s * s * domain->stiffness;
-    double alpha = domain->damping_mass, beta = domain->damping_stiffness + tree->blocks[domain->block].calm;
+    double alpha = domain->damping_mass, beta = domain->damping_stiffness;
     if (r == 0) return;
     tree_domain_forces(tree, domain, at, work->f, work->K, work);
+    for (int l = 0; l < r; l++) tree->blocks[domain->block].f[l * LANES + domain->lane] = factor * work->f[l];
     dense_gemv_set(r, r, alpha, e->H, at->dq_start + offset, e->f_q);
     for (size_t l = 0; l < (size_t)r; l++)
         work->v[l] = at->q_start[offset + l] - at->q[offset + l] + beta * at->dq_start[offset + l];
