@@ -152,10 +152,14 @@ static void test_frequencies(void **state) {
     double            leaf = lowest(grow(SCENE_OAK, 1, &o, "oak.json", NULL), 2, leaf_only);
     double            w = 2 * M_PI * tree, w_leaf = 2 * M_PI * leaf;
     double            damping = alpha / (2 * w) + beta * w / 2, leaf_damping = alpha / (2 * w_leaf) + beta * w_leaf / 2;
-    printf("tree %.3f Hz, damping %.3f; trunk %.2f Hz (a cylinder %.2f); leaf %.2f Hz, damping %.3f\n", tree, damping,
-           trunk, cylinder, leaf, leaf_damping);
-    assert_true(tree > 0.3 && tree < 2 && damping > 0.005 && damping < 0.05);
+    double            w_trunk = 2 * M_PI * trunk, trunk_damping = alpha / (2 * w_trunk) + beta * w_trunk / 2;
+    printf("tree %.3f Hz, damping %.3f; trunk %.2f Hz (a cylinder %.2f), damping %.3f; leaf %.2f Hz, damping %.3f\n",
+           tree, damping, trunk, cylinder, trunk_damping, leaf, leaf_damping);
+    // docs/plants.md: internal damping below 0.05, of trees without branches 0.01 to 0.08 and faster; the range of the
+    // tree's frequency is ours
+    assert_true(tree > 0.3 && tree < 2 && damping > 0 && damping < 0.05);
     assert_true(trunk > 1.2 * tree && trunk > cylinder && trunk < 2 * cylinder);
+    assert_true(trunk_damping > 0.01 && trunk_damping < 0.08);
     assert_true(leaf > 1 && leaf < 10 && fabs(leaf - 5) < 0.3 && leaf_damping < 0.2);
 }
 
