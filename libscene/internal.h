@@ -362,7 +362,7 @@ typedef struct raw_output {
 typedef struct raw_scene {
     const char     *schema, *title;
     int             version;
-    const cJSON    *materials, *parts, *objects, *groups, *actions;
+    const cJSON    *materials, *parts, *objects, *groups, *actions, *seams;
     raw_environment environment;
     raw_solver      solver;
     raw_output      output;
@@ -434,9 +434,12 @@ fem_status scene_read_load(scene_reader *reader, const cJSON *on, scene_action_k
 fem_status scene_read_decompose(scene_reader *reader, const cJSON *object, const raw_decompose *raw, scene *s);
 // Expands objects with children, groups and copies into the instances of a forest, and makes of all of them the one
 // part that is simulated. Is this scene of that kind?
-bool       scene_is_forest(const raw_scene *raw);
-fem_status scene_read_forest(scene_reader *reader, const raw_scene *raw, scene *s);
-void       scene_forest_destroy(scene_forest *forest);
+bool scene_is_forest(const raw_scene *raw);
+// Of a scene with seams between its objects: they are one body, and no forest any more.
+fem_status          scene_join_forest(scene_reader *reader, const raw_scene *raw, scene *s);
+const scene_forest *scene_members(const scene *s); // of such a body, or of a forest
+fem_status          scene_read_forest(scene_reader *reader, const raw_scene *raw, scene *s);
+void                scene_forest_destroy(scene_forest *forest);
 // Does the name mean this instance: its path, or the last names of it, with or without the number of the copy?
 bool scene_instance_is(const scene_forest *forest, int instance, const char *name);
 // FEM_BAD_INPUT when no instance has that name.

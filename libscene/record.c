@@ -100,9 +100,11 @@ static fem_status embed_surface(scene_record *r, char **notes) {
     const fem_surface *surface = &r->s->surface;
     if (surface->vertex_count == 0) {
         FEM_TRY(fem_surface_of_mesh(&r->skin, mesh));
+        FEM_TRY(fem_embed_skin(&r->embedding, mesh));
         surface = &r->skin;
+    } else {
+        FEM_TRY(fem_embed_points(&r->embedding, mesh, surface->vertex_count, surface->vertices));
     }
-    FEM_TRY(fem_embed_points(&r->embedding, mesh, surface->vertex_count, surface->vertices));
     r->moved = fem_alloc(3 * (size_t)surface->vertex_count, sizeof *r->moved);
     if (!r->moved) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for a surface of %d vertices", surface->vertex_count);

@@ -308,6 +308,37 @@ done:
     return status;
 }
 
+// A body without limbs: where the vertices of its surface are in the mesh. Those of its own skin, whose numbers in the
+// picture are given, are vertices of the mesh.
+static fem_status embed_whole(scene_record_glb *r, const int *number) {
+    fem_status      status = FEM_OK;
+    const fem_mesh *mesh = &r->s->parts[r->s->object].mesh;
+    fem_embedding   skin = {0};
+    size_t          count = (size_t)r->parts[0].vertex_count;
+    if (r->skin.vertex_count == 0)
+        return fem_embed_points(&r->embedding, mesh, r->parts[0].vertex_count, r->parts[0].positions);
+    FEM_TRY(fem_embed_skin(&skin, mesh));
+    size_t width = (size_t)skin.width;
+    r->embedding = (fem_embedding){.point_count = (int)count, .width = skin.width};
+    r->embedding.vertices = fem_alloc(count * width, sizeof *skin.vertices);
+    r->embedding.weights = fem_alloc(count * width, sizeof *skin.weights);
+    r->embedding.element = fem_alloc(count, sizeof *skin.element);
+    if (!r->embedding.vertices || !r->embedding.weights || !r->embedding.element) {
+        status = no_memory(r);
+        goto done;
+    }
+    for (size_t v = 0; v < (size_t)skin.point_count; v++) {
+        if (number[v] < 0) continue;
+        size_t k = (size_t)number[v];
+        memcpy(r->embedding.vertices + k * width, skin.vertices + v * width, width * sizeof *skin.vertices);
+        memcpy(r->embedding.weights + k * width, skin.weights + v * width, width * sizeof *skin.weights);
+        r->embedding.element[k] = skin.element[v];
+    }
+done:
+    fem_embedding_destroy(&skin);
+    return status;
+}
+
 static fem_status make_surfaces(scene_record_glb *r, const scene_motion *motion) {
     fem_status status = FEM_OK;
     int       *element = NULL, *number = NULL, most = motion->limb_count > 0 ? motion->limb_count : 1;
@@ -326,6 +357,7 @@ static fem_status make_surfaces(scene_record_glb *r, const scene_motion *motion)
     }
     for (int i = 0; i < most; i++) FEM_TRY(add_limb(r, motion, i, element, number));
     for (int i = 0; i < r->surface_count; i++) r->width += (size_t)r->surfaces[i].r;
+    if (motion->limb_count == 0) FEM_TRY(embed_whole(r, number));
 done:
     fem_free(element), fem_free(number);
     return status;
@@ -447,8 +479,6 @@ fem_status scene_record_glb_create(scene_record_glb **record, const scene *s, co
         FEM_TRY(open_glb(r));
     } else {
         r->width = 3 * (size_t)r->parts[0].vertex_count;
-        FEM_TRY(fem_embed_points(&r->embedding, &s->parts[s->object].mesh, r->parts[0].vertex_count,
-                                 r->parts[0].positions));
     }
     if (motion->limb_count == 0 && s->tree.domains.count > 0)
         FEM_TRY(
