@@ -162,8 +162,8 @@ int app_json_finish(app_json *json);
 const char *app_cache_folder(const char *given, char *buffer, size_t size);
 void        app_print_notes(const char *notes); // lines of text, or NULL, to standard error
 // What the cubature of a part came out as: an object "cubature", or a line; nothing for parts without (cubature.c).
-void app_put_cubature(app_json *json, const scene_part *part, const scene_result *result);
-void app_print_cubature(FILE *out, const scene_part *part, const scene_result *result);
+void app_put_cubature(app_json *json, const scene *s, const scene_result *result);
+void app_print_cubature(FILE *out, const scene *s, const scene_result *result);
 
 // The motion of a scene, run as its file and the overrides say (render_scene.c). Caller destroys the model.
 // *loaded: the scene was read, and what failed after that is no fault of the input.

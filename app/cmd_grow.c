@@ -6,13 +6,13 @@
 
 typedef struct settings {
     scene_plant_options plant;
-    const char         *output, *skeleton, *wood, *element;
+    const char         *output, *skeleton, *wood, *element, *material;
     double              unit;
     int                 seed;
     bool                json;
 } settings;
 
-static const char *const ELEMENTS[] = {"tet", "hex"};
+static const char *const ELEMENTS[] = {"tet", "hex"}, *const MATERIALS[] = {"wood", "mooney-rivlin"};
 
 static int print_report(const settings *s, const scene_plant_report *r) {
     if (s->json) {
@@ -45,13 +45,19 @@ static bool ends_with(const char *name, const char *ending) {
 }
 
 static int run(int argc, char **argv) {
-    settings   s = {.plant = scene_plant_default_options(), .element = "tet", .unit = 1, .seed = 1};
+    settings   s = {.plant = scene_plant_default_options(), .element = "tet", .material = "wood", .unit = 1, .seed = 1};
     app_words  words = {0};
     int        exit_code = APP_DONE;
     app_option options[] = {
         {"--output", "-o", APP_TEXT, &s.output, 0, 0, "SCENE.json", "the scene that is written"},
         {"--seed", NULL, APP_INT, &s.seed, 0, 1e9, "N", "another seed, another plant and another wind (1)"},
         {"--classes", NULL, APP_INT, &s.plant.classes, 1, 1000, "N", "of branches, at most (5)"},
+        {"--distinct", NULL, APP_FLAG, &s.plant.distinct, 0, 0, NULL, "every branch and leaf is a class of its own"},
+        {"--material", NULL, APP_TEXT, &s.material, 0, 0, "wood|mooney-rivlin",
+         "orthotropic with small-strain leaves, or large strain everywhere by cubature (wood)"},
+        {"--cubature-error", NULL, APP_NUMBER, &s.plant.cubature_error, 1e-6, 0.9, "E", "with mooney-rivlin (0.02)"},
+        {"--gaussian", NULL, APP_FLAG, &s.plant.gaussian, 0, 0, NULL,
+         "train with random coordinates, as P0 does: about twenty times as fast, and worse"},
         {"--branch-modes", NULL, APP_INT, &s.plant.branch_modes, 1, 200, "N", "of a class of branches (20)"},
         {"--leaf-modes", NULL, APP_INT, &s.plant.leaf_modes, 1, 100, "N", "of a leaf (8)"},
         {"--element", NULL, APP_TEXT, &s.element, 0, 0, "tet|hex", "what branches are made of (tet)"},
@@ -60,6 +66,10 @@ static int run(int argc, char **argv) {
         {"--leaf-thickness", NULL, APP_NUMBER, &s.plant.leaf_thickness, 1e-6, 1, "M", "m; for its mass (0.0003)"},
         {"--leaf-frequency", NULL, APP_NUMBER, &s.plant.leaf_frequency, 1e-3, 1e4, "HZ", "lowest of a leaf (5)"},
         {"--leaf-scale", NULL, APP_NUMBER, &s.plant.leaf_scale, 1e-3, 1e3, "F", "factor on the size of leaves (1)"},
+        {"--leaves", NULL, APP_INT, &s.plant.leaves, 0, 1000000, "N", "at most, evenly left out (all)"},
+        {"--leaf-cells", NULL, APP_INT, &s.plant.leaf_cells, 2, 100, "N", "along the blade (8)"},
+        {"--leaf-derivatives", NULL, APP_INT, &s.plant.leaf_derivatives, 0, 3, "N",
+         "their order in the basis of a leaf, with mooney-rivlin (1)"},
         {"--wood", NULL, APP_TEXT, &s.wood, 0, 0, "SPECIES", "of a skeleton: oak, maple, birch, pine, flower (oak)"},
         {"--unit", NULL, APP_NUMBER, &s.unit, 1e-9, 1e9, "M", "of a skeleton: metres per unit of the file (1)"},
         {"--wind", NULL, APP_NUMBER, &s.plant.wind, 0, 100, "V", "m/s at 10 m; 0: none (6)"},
@@ -79,6 +89,9 @@ static int run(int argc, char **argv) {
     if (strcmp(s.element, ELEMENTS[0]) != 0 && strcmp(s.element, ELEMENTS[1]) != 0)
         return app_usage_error(&command_grow, "--element is \"%s\", expected tet or hex", s.element);
     s.plant.hex = strcmp(s.element, ELEMENTS[1]) == 0;
+    if (strcmp(s.material, MATERIALS[0]) != 0 && strcmp(s.material, MATERIALS[1]) != 0)
+        return app_usage_error(&command_grow, "--material is \"%s\", expected wood or mooney-rivlin", s.material);
+    s.plant.mooney = strcmp(s.material, MATERIALS[1]) == 0;
     if (!file && !scene_species_from_name(&species, what))
         return app_usage_error(&command_grow,
                                "\"%s\" is no plant, expected oak, maple, birch, pine, flower or a skeleton", what);

@@ -11,7 +11,7 @@ static int print_json(const scene *s, const scene_result *r) {
     app_json_bool(&json, "cached", r->cached);
     app_json_bool(&json, "kept", r->kept);
     app_json_integer(&json, "modes", r->modes);
-    app_put_cubature(&json, &s->parts[s->object], r);
+    app_put_cubature(&json, s, r);
     app_json_object(&json, "seconds");
     app_json_number(&json, "all", r->seconds);
     app_json_number(&json, "modes", r->seconds_modes);
@@ -28,7 +28,7 @@ static int print_text(const scene *s, const scene_result *r) {
         printf("%s: %d modes, were there already\n", part, r->modes);
     else
         printf("%s: %d modes in %.2f s, forces in %.2f s\n", part, r->modes, r->seconds_modes, r->seconds_forces);
-    app_print_cubature(stdout, &s->parts[s->object], r);
+    app_print_cubature(stdout, s, r);
     if (r->kept) printf("kept in %s\n", s->cache);
     return fflush(stdout) == 0 ? APP_DONE : APP_FAILED;
 }

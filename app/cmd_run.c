@@ -18,7 +18,7 @@ static void put_reduced(app_json *json, const scene *s, const scene_result *r) {
     if (r->domains > 0) app_json_number(json, "damping_stiffness_by_ratio", r->damping_stiffness);
     app_json_number(json, "seconds_modes", r->seconds_modes);
     app_json_number(json, "seconds_forces", r->seconds_forces);
-    app_put_cubature(json, &s->parts[s->object], r);
+    app_put_cubature(json, s, r);
     app_json_number(json, "microseconds_step", r->steps > 0 ? 1e6 * r->step.seconds_step / r->steps : NAN);
     app_json_number(json, "microseconds_force", r->steps > 0 ? 1e6 * r->step.seconds_force / r->steps : NAN);
     app_json_number(json, "microseconds_solve", r->steps > 0 ? 1e6 * r->step.seconds_solve / r->steps : NAN);
@@ -80,7 +80,7 @@ static void print_text(FILE *out, const scene *s, const scene_result *r, const c
     if (r->damping_stiffness > 0) // beta = 2 ratio / (2 pi f)
         fprintf(out, "damping: %.3g%% of the lowest mode, %.4g Hz; beta = %.3g s\n", 100 * s->tree.damping_ratio,
                 s->tree.damping_ratio / (3.14159265358979323846 * r->damping_stiffness), r->damping_stiffness);
-    app_print_cubature(out, &s->parts[s->object], r);
+    app_print_cubature(out, s, r);
     fprintf(out, "largest displacement %.6g m at vertex %d\n", r->max_displacement,
             r->max_vertex + s->parts[s->object].mesh.file_base);
     for (int i = 0; i < r->probe_count; i++)

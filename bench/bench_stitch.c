@@ -85,7 +85,6 @@ static figures measure_form(before *b, const stitch_model *m, const scratch *s, 
     double               covered[JUDGED];
     figures              f = {.seconds = INFINITY, .share = 1};
     options.form = form, options.count = LINEAR;
-    options.refine = form == MODES_STITCH_ATTACHMENT && m->factor != 1; // old modes of a stiffer domain are no use
     for (int run = 0; run < 2; run++) { // the whole update: stitches are added, nothing of them is at hand
         if (modes_stitched_count(b->stitched) > 0) bench_try(modes_stitched_remove(b->stitched, m->count, m->stitches));
         double begun = now();

@@ -261,7 +261,7 @@ fem_status fem_factor_solve_plain(fem_factor *f, int columns, const double *B, d
     return FEM_OK;
 }
 
-static supernode_kernel choose_kernel(void) {
+supernode_kernel fem_supernode_kernel(void) {
 #if defined(__x86_64__)
     fem_simd level = fem_simd_level();
     if (level == FEM_SIMD_AVX512) return fem_supernode_solve_avx512;
@@ -298,9 +298,10 @@ typedef struct block_solve {
     fem_factor      *f;
     fem_supernodes   L;
     supernode_kernel kernel;
+    factor_half      halves;
     int              columns, width; // in all, and of a block
-    const double    *B;
-    double          *X;
+    const double    *B;              // columns of length 3n, behind the forward half free_dofs in L's order
+    double          *X;              // likewise, before the backward half
 } block_solve;
 
 // One block: its columns become rows in L's order, unused lanes are zero.
@@ -308,35 +309,37 @@ static void solve_block(void *context, int block, int worker) {
     const block_solve *w = context;
     const fem_factor  *f = w->f;
     int                first = block * w->width, rest = w->columns - first;
-    size_t             n = 3 * (size_t)f->n, m = (size_t)f->report.free_dofs;
-    size_t             count = (size_t)(rest < w->width ? rest : w->width);
-    int                vectors = ((int)count + FACTOR_LANES - 1) / FACTOR_LANES;
-    size_t             lanes = (size_t)vectors * FACTOR_LANES;
-    double            *rows = f->work + (size_t)worker * block_work(f, w->width);
+    bool               begins = w->halves & FACTOR_FORWARD, ends = w->halves & FACTOR_BACKWARD;
+    size_t m = (size_t)f->report.free_dofs, in = begins ? 3 * (size_t)f->n : m, out = ends ? 3 * (size_t)f->n : m,
+           count = (size_t)(rest < w->width ? rest : w->width);
+    int     vectors = ((int)count + FACTOR_LANES - 1) / FACTOR_LANES;
+    size_t  lanes = (size_t)vectors * FACTOR_LANES;
+    double *rows = f->work + (size_t)worker * block_work(f, w->width);
     for (size_t i = 0; i < m; i++) {
-        const double *b = w->B + (size_t)first * n + (size_t)f->order[i];
-        for (size_t c = 0; c < lanes; c++) rows[i * lanes + c] = c < count ? b[c * n] : 0;
+        const double *b = w->B + (size_t)first * in + (begins ? (size_t)f->order[i] : i);
+        for (size_t c = 0; c < lanes; c++) rows[i * lanes + c] = c < count ? b[c * in] : 0;
     }
-    w->kernel(&w->L, vectors, rows, rows + m * lanes);
-    for (size_t c = 0; c < count; c++) memset(w->X + ((size_t)first + c) * n, 0, n * sizeof *w->X);
+    w->kernel(&w->L, w->halves, vectors, rows, rows + m * lanes);
+    for (size_t c = 0; c < count && ends; c++) memset(w->X + ((size_t)first + c) * out, 0, out * sizeof *w->X);
     for (size_t i = 0; i < m; i++) {
-        double *x = w->X + (size_t)first * n + (size_t)f->order[i];
-        for (size_t c = 0; c < count; c++) x[c * n] = rows[i * lanes + c];
+        double *x = w->X + (size_t)first * out + (ends ? (size_t)f->order[i] : i);
+        for (size_t c = 0; c < count; c++) x[c * out] = rows[i * lanes + c];
     }
 }
 
 // Blocks as wide as the kernel takes them, or narrower when that gives each thread one. A column's result does not
 // depend on its block.
-fem_status fem_factor_solve(fem_factor *f, int columns, const double *B, double *X) {
-    if (columns <= FEW_COLUMNS) return fem_factor_solve_plain(f, columns, B, X);
+static fem_status solve_blocks(fem_factor *f, factor_half halves, int columns, const double *B, double *X) {
     fem_status status = check_factorised(f);
     if (status != FEM_OK) return status;
     int threads = fem_threads(), vectors = (columns + FACTOR_LANES - 1) / FACTOR_LANES;
     int each = (vectors + threads - 1) / threads;
     if (each > FACTOR_VECTORS) each = FACTOR_VECTORS;
+    if (each < 1) each = 1;
     block_solve work = {.f = f,
                         .L = fem_factor_supernodes(f),
-                        .kernel = choose_kernel(),
+                        .kernel = fem_supernode_kernel(),
+                        .halves = halves,
                         .columns = columns,
                         .width = each * FACTOR_LANES,
                         .B = B,
@@ -347,6 +350,22 @@ fem_status fem_factor_solve(fem_factor *f, int columns, const double *B, double 
     return status;
 }
 
+fem_status fem_factor_solve(fem_factor *f, int columns, const double *B, double *X) {
+    if (columns <= FEW_COLUMNS) return fem_factor_solve_plain(f, columns, B, X);
+    return solve_blocks(f, FACTOR_BOTH, columns, B, X);
+}
+
+fem_status fem_factor_forward(fem_factor *f, int columns, const double *B, double *Y) {
+    return solve_blocks(f, FACTOR_FORWARD, columns, B, Y);
+}
+
+fem_status fem_factor_backward(fem_factor *f, int columns, const double *Y, double *X) {
+    return solve_blocks(f, FACTOR_BACKWARD, columns, Y, X);
+}
+
+long fem_factor_tallest(const fem_factor *f) { return f->tallest; }
+int  fem_factor_vertices(const fem_factor *f) { return f->n; }
+
 fem_status fem_factor_solve_lanes(fem_factor *f, double *X) {
     fem_status status = check_factorised(f);
     if (status == FEM_OK) status = reserve_work(f, block_work(f, FACTOR_LANES));
@@ -355,7 +374,7 @@ fem_status fem_factor_solve_lanes(fem_factor *f, double *X) {
     double        *rows = f->work;
     fem_supernodes L = fem_factor_supernodes(f);
     for (size_t i = 0; i < m; i++) memcpy(rows + i * FACTOR_LANES, X + f->order[i] * FACTOR_LANES, bytes);
-    choose_kernel()(&L, 1, rows, rows + m * FACTOR_LANES);
+    fem_supernode_kernel()(&L, FACTOR_BOTH, 1, rows, rows + m * FACTOR_LANES);
     memset(X, 0, 3 * (size_t)f->n * bytes);
     for (size_t i = 0; i < m; i++) memcpy(X + f->order[i] * FACTOR_LANES, rows + i * FACTOR_LANES, bytes);
     return FEM_OK;

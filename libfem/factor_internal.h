@@ -17,16 +17,22 @@ typedef struct fem_supernodes {
     const long   *first, *row_start, *value_start, *row;
     const long   *dof; // degree of freedom of a row
     const double *value;
+    const long   *list; // the `count` supernodes that are meant, ascending; NULL for all
 } fem_supernodes;
 // Of an analysed matrix; `value` is NULL before it is factored.
 fem_supernodes fem_factor_supernodes(const fem_factor *factor);
 
-// X <- L^-T L^-1 X. X is row-major, one row of `vectors` x FACTOR_LANES right-hand sides for each row of L;
-// work: as many such rows as the tallest supernode has.
-typedef void (*supernode_kernel)(const fem_supernodes *L, int vectors, double *X, double *work);
-void fem_supernode_solve_baseline(const fem_supernodes *L, int vectors, double *X, double *work);
-void fem_supernode_solve_avx2(const fem_supernodes *L, int vectors, double *X, double *work);
-void fem_supernode_solve_avx512(const fem_supernodes *L, int vectors, double *X, double *work);
+typedef enum factor_half { FACTOR_FORWARD = 1, FACTOR_BACKWARD = 2, FACTOR_BOTH = 3 } factor_half;
+
+// X <- L^-T L^-1 X, or half of it. X is row-major, one row of `vectors` x FACTOR_LANES right-hand sides for each row of
+// L; work: as many such rows as the tallest supernode has.
+typedef void (*supernode_kernel)(const fem_supernodes *L, factor_half halves, int vectors, double *X, double *work);
+void fem_supernode_solve_baseline(const fem_supernodes *L, factor_half halves, int vectors, double *X, double *work);
+void fem_supernode_solve_avx2(const fem_supernodes *L, factor_half halves, int vectors, double *X, double *work);
+void fem_supernode_solve_avx512(const fem_supernodes *L, factor_half halves, int vectors, double *X, double *work);
+supernode_kernel fem_supernode_kernel(void);                   // for this processor
+long             fem_factor_tallest(const fem_factor *factor); // most rows of a supernode
+int              fem_factor_vertices(const fem_factor *factor);
 
 // A solve whose right-hand sides are interleaved by FACTOR_LANES: entry (dof, c) at X[dof * FACTOR_LANES + c], in
 // place; fixed entries become 0. For a caller that keeps its vectors so. Runs on the calling thread.

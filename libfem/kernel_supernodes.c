@@ -146,10 +146,11 @@ INLINE void backward(const double *L, long rows, long columns, const int nv, dou
     }
 }
 
-INLINE void solve(const fem_supernodes *L, const int nv, double *X, double *T) {
+INLINE void go_forward(const fem_supernodes *L, const int nv, double *X, double *T) {
     const long   row = nv * L8;
     const size_t bytes = (size_t)row * sizeof *X;
-    for (long s = 0; s < L->count; s++) {
+    for (long k = 0; k < L->count; k++) {
+        long          s = L->list ? L->list[k] : k;
         const long   *index = L->row + L->row_start[s];
         long          columns = L->first[s + 1] - L->first[s], rows = L->row_start[s + 1] - L->row_start[s];
         const double *value = L->value + L->value_start[s];
@@ -157,7 +158,13 @@ INLINE void solve(const fem_supernodes *L, const int nv, double *X, double *T) {
         forward(value, rows, columns, nv, X + L->first[s] * row, T);
         for (long i = columns; i < rows; i++) memcpy(X + index[i] * row, T + (i - columns) * row, bytes);
     }
-    for (long s = L->count - 1; s >= 0; s--) {
+}
+
+INLINE void go_backward(const fem_supernodes *L, const int nv, double *X, double *T) {
+    const long   row = nv * L8;
+    const size_t bytes = (size_t)row * sizeof *X;
+    for (long k = L->count - 1; k >= 0; k--) {
+        long          s = L->list ? L->list[k] : k;
         const long   *index = L->row + L->row_start[s];
         long          columns = L->first[s + 1] - L->first[s], rows = L->row_start[s + 1] - L->row_start[s];
         const double *value = L->value + L->value_start[s];
@@ -166,8 +173,14 @@ INLINE void solve(const fem_supernodes *L, const int nv, double *X, double *T) {
     }
 }
 
-void JOIN(fem_supernode_solve, SIMD_SUFFIX)(const fem_supernodes *L, int vectors, double *X, double *work) {
-    if (vectors == 1) solve(L, 1, X, work);
-    if (vectors == 2) solve(L, 2, X, work);
-    if (vectors == 3) solve(L, 3, X, work);
+INLINE void substitute(const fem_supernodes *L, factor_half halves, const int nv, double *X, double *T) {
+    if (halves & FACTOR_FORWARD) go_forward(L, nv, X, T);
+    if (halves & FACTOR_BACKWARD) go_backward(L, nv, X, T);
+}
+
+void JOIN(fem_supernode_solve, SIMD_SUFFIX)(const fem_supernodes *L, factor_half halves, int vectors, double *X,
+                                            double *work) {
+    if (vectors == 1) substitute(L, halves, 1, X, work);
+    if (vectors == 2) substitute(L, halves, 2, X, work);
+    if (vectors == 3) substitute(L, halves, 3, X, work);
 }

@@ -12,6 +12,9 @@ typedef struct dense_matrix {
 } dense_matrix;
 
 static fem_status allocate(dense_matrix *m, const char *path, long long rows, long long columns, size_t most) {
+    if (rows == 0 || columns == 0)
+        return fem_fail(FEM_BAD_INPUT, "%s: a matrix of %lld rows and %lld columns, which holds nothing", path, rows,
+                        columns);
     if (rows < 1 || columns < 1 || rows > INT_MAX || columns > INT_MAX || (size_t)rows > most / (size_t)columns)
         return fem_fail(FEM_BAD_INPUT, "%s: a matrix of %lld rows and %lld columns, which the file has no room for",
                         path, rows, columns);

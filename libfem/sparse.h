@@ -48,6 +48,36 @@ fem_status fem_factor_factorise(fem_factor *factor, const fem_sparse *A);
 fem_status        fem_factor_solve(fem_factor *factor, int columns, const double *B, double *X);
 fem_factor_report fem_factor_get_report(const fem_factor *factor);
 
+// The halves of a solve, for whoever has something to add between them: Y = L^-1 B and X = L^-T Y. Columns of Y have
+// free_dofs rows, in L's own order; B and X are as above.
+fem_status fem_factor_forward(fem_factor *factor, int columns, const double *B, double *Y);
+fem_status fem_factor_backward(fem_factor *factor, int columns, const double *Y, double *X);
+
+// L^-1 b of a b with few entries is zero but for the rows that these reach in the elimination tree: only those are
+// computed and kept.
+typedef struct fem_half {
+    int     columns; // at most FEM_HALF_COLUMNS
+    int     rows;    // that are kept
+    int    *row;     // rows: which, of free_dofs, ascending
+    double *W;       // rows x columns, column-major
+} fem_half;
+#define FEM_HALF_COLUMNS 24
+typedef struct fem_half_entry {
+    int    column, dof; // of 0 .. columns - 1, of 0 .. 3n - 1; an entry of a fixed dof counts for nothing
+    double value;
+} fem_half_entry;
+// For `count` halves at once: half i has columns[i], and the entries start[i] .. start[i + 1] - 1. On failure all are
+// left empty.
+fem_status fem_half_create(fem_factor *factor, int count, const int *columns, const int *start,
+                           const fem_half_entry *entries, fem_half *halves);
+void       fem_half_destroy(fem_half *half); // leaves it empty
+// T (a.columns x b.columns, leading dimension ld) = A^T B
+fem_status fem_half_inner(const fem_half *a, const fem_half *b, double *T, int ld);
+// T (half.columns x columns, leading dimension ld) = W^T Y, Y as of fem_factor_forward
+fem_status fem_half_project(const fem_half *half, int free_dofs, int columns, const double *Y, double *T, int ld);
+// Y -= W T
+fem_status fem_half_subtract(const fem_half *half, int free_dofs, int columns, const double *T, int ld, double *Y);
+
 // Makes a matrix with a null space definite: marks in `fixed` as many of its n dofs as the r columns of R (n each,
 // independent, zero on dofs that are fixed already) are dimensions of it, well apart.
 fem_status fem_factor_hold(int n, int r, const double *R, unsigned char *fixed);

@@ -51,6 +51,10 @@ void       modes_mass_destroy(modes_mass *mass);
 void       modes_mass_multiply(const modes_mass *mass, int columns, const double *X, double *Y); // Y = M X
 // G (r x r) = U^T M U, a few columns of M U at a time
 fem_status modes_mass_gram(const modes_mass *mass, int r, const double *U, double *G);
+// Makes nearly mass-orthonormal columns so to rounding, keeping each as it is but for that. *orthogonality: max |U^T M
+// U
+// - I|, after a last correction by the small matrices that made it. FEM_INDEFINITE when columns depend on others.
+fem_status modes_mass_polish(const modes_mass *mass, int r, double *U, double *orthogonality);
 
 // ---- the sample of nodes of the reduced inner product (sample.c) ----------------------------------------------------
 

@@ -108,3 +108,30 @@ done:
     fem_free(Y);
     return status;
 }
+
+// Cholesky QR [Stathopoulos, Wu 2002]. Of columns that are orthonormal to d, one pass leaves d^2 and rounding.
+fem_status modes_mass_polish(const modes_mass *mass, int r, double *U, double *orthogonality) {
+    const double good = 1e-13, small = 1e-6, eaten = 1e-10;
+    fem_status   status = FEM_OK;
+    size_t       square = (size_t)r * (size_t)r;
+    double      *G = fem_alloc(3 * square + 1, sizeof *G), *T = G ? G + square : NULL, *GT = G ? T + square : NULL;
+    if (!G) return fem_fail(FEM_NO_MEMORY, "no memory for the Gram matrix of %d columns", r);
+    for (int pass = 0; pass < 3; pass++) {
+        FEM_TRY(modes_mass_gram(mass, r, U, G));
+        *orthogonality = tall_distance_from_identity(r, G);
+        if (*orthogonality <= good) break;
+        if (!isfinite(*orthogonality) || tall_cholesky_inverse(r, G, eaten, NULL, T) < r) {
+            status = fem_fail(FEM_INDEFINITE, "%d columns are dependent, or not finite", r);
+            break;
+        }
+        FEM_TRY(tall_right(3 * mass->M->n, r, r, T, U));
+        if (*orthogonality > small) continue;
+        dense_gemm(false, false, r, r, r, 1, G, T, 0, GT);
+        dense_gemm(true, false, r, r, r, 1, T, GT, 0, G);
+        *orthogonality = tall_distance_from_identity(r, G);
+        break;
+    }
+done:
+    fem_free(G);
+    return status;
+}

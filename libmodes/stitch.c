@@ -10,12 +10,19 @@ fem_status stitch_no_memory(const modes_stitched *s, const char *what) {
 
 // ---- life -----------------------------------------------------------------------------------------------------------
 
+static void forget_halves(modes_stitched *s) {
+    for (int i = 0; i < s->half_count; i++) fem_half_destroy(&s->halves[i]);
+    fem_free(s->F), fem_free(s->V);
+    s->half_count = s->ready = 0, s->F = s->V = NULL;
+}
+
 void modes_stitched_destroy(modes_stitched *s) {
     if (!s) return;
     if (s->own) modes_inverse_destroy(s->inverse);
     modes_mass_destroy(&s->mass);
     stitch_coupling_destroy(&s->whole);
-    fem_free(s->domain), fem_free(s->factor), fem_free(s->diagonal), fem_free(s->stitches), fem_free(s->Y);
+    forget_halves(s);
+    fem_free(s->domain), fem_free(s->factor), fem_free(s->diagonal), fem_free(s->stitches), fem_free(s->halves);
     fem_free(s);
 }
 
@@ -41,10 +48,12 @@ fem_status modes_stitched_create(modes_stitched **result, const modes_problem *p
     if (!inverse) {
         FEM_TRY(modes_inverse_create(&s->inverse, problem, MODES_BORDER_MASS));
         s->own = true;
-    } else if (inverse->border != MODES_BORDER_MASS || inverse->n != s->n) {
-        status = fem_fail(FEM_BAD_INPUT, "stitching needs the inverse of the same body, with the border by mass");
+    } else if (inverse->border != MODES_BORDER_MASS || inverse->n != s->n || inverse->amg) {
+        status = fem_fail(FEM_BAD_INPUT,
+                          "stitching needs the inverse of the same body by a factorisation, with the border by mass");
         goto done;
     }
+    if (s->inverse->factor) s->rows = fem_factor_get_report(s->inverse->factor).free_dofs;
     FEM_TRY(modes_mass_create(&s->mass, problem->M));
     for (int i = 0; i < s->n; i++)
         s->diagonal[i] = s->inverse->fixed[i]
@@ -199,10 +208,36 @@ done:
     return status;
 }
 
+// What stands ready of stitches that are taken out.
+static void drop_columns(modes_stitched *s, const char *gone) {
+    int    first = 0, halves = 0, ready = 0, m = 3 * s->ready;
+    size_t kept = 0;
+    for (int h = 0; h < s->half_count; h++) {
+        fem_half *half = &s->halves[h];
+        int       left = 0, stitches = half->columns / 3;
+        size_t    size = 3 * (size_t)half->rows;
+        for (int k = 0; k < stitches; k++) {
+            if (gone[first + k]) continue;
+            if (left != k) memmove(half->W + size * (size_t)left, half->W + size * (size_t)k, size * sizeof *half->W);
+            left++;
+        }
+        first += stitches, half->columns = 3 * left;
+        if (left == 0)
+            fem_half_destroy(half);
+        else
+            s->halves[halves++] = *half;
+    }
+    s->half_count = halves;
+    for (int j = 0; j < m; j++)
+        for (int i = 0; i < m; i++)
+            if (!gone[i / 3] && !gone[j / 3]) s->F[kept++] = s->F[(size_t)j * (size_t)m + (size_t)i];
+    for (int k = 0; k < s->ready; k++) ready += !gone[k];
+    s->ready = ready;
+}
+
 fem_status modes_stitched_remove(modes_stitched *s, int count, const modes_stitch *stitches) {
-    size_t n = (size_t)s->n;
-    int    base = s->problem->mesh->file_base, kept = 0, ready = 0;
-    char  *gone = fem_calloc((size_t)s->count + 1, 1);
+    int   base = s->problem->mesh->file_base, kept = 0;
+    char *gone = fem_calloc((size_t)s->count + 1, 1);
     if (!gone) return stitch_no_memory(s, "list");
     for (int i = 0; i < count; i++) {
         int k = 0;
@@ -214,15 +249,10 @@ fem_status modes_stitched_remove(modes_stitched *s, int count, const modes_stitc
         }
         gone[k] = 1;
     }
-    for (int k = 0; k < s->count; k++) {
-        if (gone[k]) continue;
-        if (k < s->ready) {
-            if (kept != k) memmove(s->Y + 3 * (size_t)kept * n, s->Y + 3 * (size_t)k * n, 3 * n * sizeof *s->Y);
-            ready++;
-        }
-        s->stitches[kept++] = s->stitches[k];
-    }
-    s->count = kept, s->ready = ready;
+    drop_columns(s, gone);
+    for (int k = 0; k < s->count; k++)
+        if (!gone[k]) s->stitches[kept++] = s->stitches[k];
+    s->count = kept;
     fem_free(gone);
     if (count > 0) forget_coupling(s);
     return FEM_OK;
@@ -234,10 +264,7 @@ fem_status modes_stitched_scale(modes_stitched *s, int domain, double factor) {
     if (!(factor >= 1 / MODES_STITCH_RANGE && factor <= MODES_STITCH_RANGE))
         return fem_fail(FEM_BAD_INPUT, "stiffness of domain %d: factor %g, expected %g to %g", domain, factor,
                         1 / MODES_STITCH_RANGE, MODES_STITCH_RANGE);
-    double change = s->factor[domain] / factor;
-    for (int j = 0; j < 3 * s->ready; j++)
-        for (int i = 0; i < s->n; i++)
-            if (s->domain[i / 3] == domain) s->Y[(size_t)j * (size_t)s->n + (size_t)i] *= change;
+    if (s->factor[domain] != factor) forget_halves(s);
     s->factor[domain] = factor;
     forget_coupling(s);
     return FEM_OK;
@@ -299,35 +326,232 @@ void modes_stitched_multiply(const modes_stitched *s, int columns, const double 
 
 // ---- solves -----------------------------------------------------------------------------------------------------
 
-// X = G B: per domain the inverse is 1/factor of the original's.
-static fem_status solve_domains(modes_stitched *s, int columns, double *B, double *X) {
-    fem_status status = modes_inverse_solve(s->inverse, columns, B, X);
-    bool       scaled = false;
-    for (int d = 0; d < s->domains; d++) scaled |= s->factor[d] != 1;
-    for (size_t i = 0; scaled && status == FEM_OK && i < (size_t)columns * (size_t)s->n; i++)
-        if (s->domain[i % (size_t)s->n / 3] >= 0) X[i] /= s->factor[s->domain[i % (size_t)s->n / 3]];
+static bool is_scaled(const modes_stitched *s) {
+    for (int d = 0; d < s->domains; d++)
+        if (s->factor[d] != 1) return true;
+    return false;
+}
+
+// Per domain the inverse is 1/factor of the original's, half of it 1/root.
+static void scale_half(const modes_stitched *s, int columns, double *X) {
+    size_t n = (size_t)s->n;
+    if (!is_scaled(s)) return;
+    for (size_t i = 0; i < (size_t)columns * n; i++)
+        if (s->domain[i % n / 3] >= 0) X[i] /= sqrt(s->factor[s->domain[i % n / 3]]);
+}
+
+// Y (rows x columns) = half of G B: freed of rigid load, B being work space afterwards, then L^-1
+static fem_status go_forward(modes_stitched *s, int columns, double *B, double *Y) {
+    fem_status           status = FEM_OK;
+    const modes_inverse *inverse = s->inverse;
+    int                  rigid = inverse->report.rigid;
+    double              *T = fem_alloc((size_t)rigid * (size_t)columns + 1, sizeof *T);
+    if (!T) return stitch_no_memory(s, "loads");
+    if (rigid > 0) {
+        FEM_TRY(tall_inner(s->n, rigid, columns, inverse->R, B, T));
+        tall_add(s->n, rigid, columns, -1, inverse->BR, T, B);
+    }
+    scale_half(s, columns, B);
+    if (s->rows > 0) FEM_TRY(fem_factor_forward(inverse->factor, columns, B, Y));
+done:
+    fem_free(T);
+    return status;
+}
+
+// X = the other half: L^-T, then freed of rigid motion
+static fem_status go_backward(modes_stitched *s, int columns, const double *Y, double *X) {
+    fem_status           status = FEM_OK;
+    const modes_inverse *inverse = s->inverse;
+    int                  rigid = inverse->report.rigid;
+    double              *T = fem_alloc((size_t)rigid * (size_t)columns + 1, sizeof *T);
+    if (!T) return stitch_no_memory(s, "loads");
+    if (s->rows > 0)
+        FEM_TRY(fem_factor_backward(inverse->factor, columns, Y, X));
+    else
+        memset(X, 0, (size_t)columns * (size_t)s->n * sizeof *X);
+    scale_half(s, columns, X);
+    if (rigid > 0) {
+        FEM_TRY(tall_inner(s->n, rigid, columns, inverse->BR, X, T));
+        tall_add(s->n, rigid, columns, -1, inverse->R, T, X);
+    }
     s->report.solves += columns;
+done:
+    fem_free(T);
+    return status;
+}
+
+enum { STITCHES_OF_HALF = FEM_HALF_COLUMNS / 3 };
+
+// Halves of the stitches that have none yet.
+static fem_status add_halves(modes_stitched *s) {
+    fem_status status = FEM_OK;
+    int        added = s->count - s->ready, halves = (added + STITCHES_OF_HALF - 1) / STITCHES_OF_HALF, next = 0;
+    int *columns = fem_alloc((size_t)halves, sizeof *columns), *start = fem_alloc((size_t)halves + 1, sizeof *start);
+    fem_half_entry *entries = fem_alloc(6 * (size_t)added, sizeof *entries);
+    if (!columns || !start || !entries) {
+        status = stitch_no_memory(s, "static answers");
+        goto done;
+    }
+    FEM_TRY(fem_grow((void **)&s->halves, &s->half_capacity, (size_t)(s->half_count + halves), sizeof *s->halves));
+    for (int h = 0; h < halves; h++) {
+        int first = h * STITCHES_OF_HALF, count = added - first < STITCHES_OF_HALF ? added - first : STITCHES_OF_HALF;
+        columns[h] = 3 * count, start[h] = next;
+        for (int k = 0; k < 3 * count; k++)
+            for (int end = 0; end < 2; end++) {
+                const modes_stitch *stitch = &s->stitches[s->ready + first + k / 3];
+                int                 vertex = end ? stitch->b : stitch->a, dof = 3 * vertex + k % 3;
+                double              value = (end ? -1 : 1) / sqrt(s->factor[s->domain[vertex]]);
+                if (!s->inverse->fixed[dof])
+                    entries[next++] = (fem_half_entry){.column = k, .dof = dof, .value = value};
+            }
+    }
+    start[halves] = next;
+    for (int h = 0; h < halves; h++) s->halves[s->half_count + h] = (fem_half){.columns = columns[h]};
+    if (s->rows > 0)
+        FEM_TRY(fem_half_create(s->inverse->factor, halves, columns, start, entries, s->halves + s->half_count));
+    s->half_count += halves;
+done:
+    fem_free(columns), fem_free(start), fem_free(entries);
+    return status;
+}
+
+static fem_status make_rigid_half(modes_stitched *s) {
+    size_t  rigid = (size_t)s->inverse->report.rigid, n = (size_t)s->n;
+    double *MR = fem_copy(s->inverse->BR, n * rigid, sizeof *MR);
+    double *V = fem_alloc((size_t)s->rows * rigid + 1, sizeof *V);
+    if (!MR || !V) {
+        fem_free(MR), fem_free(V);
+        return stitch_no_memory(s, "rigid motions");
+    }
+    scale_half(s, (int)rigid, MR);
+    fem_status status = s->rows > 0 ? fem_factor_forward(s->inverse->factor, (int)rigid, MR, V) : FEM_OK;
+    fem_free(MR);
+    if (status == FEM_OK)
+        s->V = V;
+    else
+        fem_free(V);
+    return status;
+}
+
+typedef struct flexibility_work {
+    const modes_stitched *s;
+    const int            *first; // per half: its first column
+    double               *F;
+    int                   m;
+    bool                 *failed; // per half
+} flexibility_work;
+
+static void flexibility_task(void *context, int j, int worker) {
+    flexibility_work *w = context;
+    (void)worker;
+    for (int i = 0; i <= j && !w->failed[j]; i++)
+        if (fem_half_inner(&w->s->halves[i], &w->s->halves[j],
+                           w->F + (size_t)w->first[j] * (size_t)w->m + (size_t)w->first[i], w->m) != FEM_OK)
+            w->failed[j] = true;
+}
+
+// Half of G B is W - V beta^T with W = L^-1 B, V = L^-1 M R, beta = B^T R:
+// F = W^T W - Z beta^T - beta Z^T + beta V^T V beta^T, Z = W^T V
+static fem_status free_of_rigid(const modes_stitched *s, const int *first, int m, double *F) {
+    fem_status status = FEM_OK;
+    int        rigid = s->inverse->report.rigid;
+    size_t     size = (size_t)m * (size_t)rigid;
+    double *beta = fem_alloc(3 * size + (size_t)rigid * (size_t)rigid, sizeof *beta), *Z = beta + size, *P = Z + size,
+           *VV = P + size;
+    if (!beta) return stitch_no_memory(s, "rigid motions");
+    stitch_differences(s, 0, s->count, rigid, s->inverse->R, beta);
+    for (int h = 0; h < s->half_count; h++)
+        FEM_TRY(fem_half_project(&s->halves[h], s->rows, rigid, s->V, Z + first[h], m));
+    FEM_TRY(tall_inner(s->rows, rigid, rigid, s->V, s->V, VV));
+    dense_gemm(false, false, m, rigid, rigid, -0.5, beta, VV, 0, P); // F -= (Z + P) beta^T + its transpose
+    dense_axpy((int)size, 1, Z, P);
+    dense_gemm(false, true, m, m, rigid, -1, P, beta, 1, F);
+    dense_gemm(false, true, m, m, rigid, -1, beta, P, 1, F);
+done:
+    fem_free(beta);
     return status;
 }
 
 fem_status stitch_responses(modes_stitched *s) {
     fem_status status = FEM_OK;
-    size_t     n = (size_t)s->n;
-    int        columns = 3 * (s->count - s->ready);
-    if (columns <= 0) return FEM_OK;
-    double *Y = fem_realloc(s->Y, 3 * (size_t)s->count * n, sizeof *Y);
-    if (!Y) return stitch_no_memory(s, "static answers");
-    s->Y = Y;
-    double *added = Y + 3 * (size_t)s->ready * n;
-    memset(added, 0, (size_t)columns * n * sizeof *added);
-    for (int k = s->ready; k < s->count; k++)
-        for (int i = 0; i < 3; i++) {
-            double unit[3] = {i == 0, i == 1, i == 2};
-            stitch_spread(s, k, 1, 1, 1, unit, Y + (3 * (size_t)k + (size_t)i) * n);
-        }
-    FEM_TRY(solve_domains(s, columns, added, added));
-    s->ready = s->count;
+    size_t     m = 3 * (size_t)s->count;
+    int        added = 3 * (s->count - s->ready), before = s->half_count, next = 0;
+    double    *F = NULL;
+    int       *first = NULL;
+    bool      *failed = NULL;
+    if (added <= 0) return FEM_OK;
+    FEM_TRY(add_halves(s));
+    if (s->inverse->report.rigid > 0 && !s->V) status = make_rigid_half(s);
+    F = fem_calloc(m * m, sizeof *F), first = fem_alloc((size_t)s->half_count, sizeof *first);
+    failed = fem_calloc((size_t)s->half_count, sizeof *failed);
+    if (status == FEM_OK && (!F || !first || !failed)) status = stitch_no_memory(s, "static answers");
+    if (status == FEM_OK && s->rows > 0) {
+        for (int h = 0; h < s->half_count; h++) first[h] = next, next += s->halves[h].columns;
+        flexibility_work work = {.s = s, .first = first, .F = F, .m = (int)m, .failed = failed};
+        fem_parallel_for(s->half_count, flexibility_task, &work);
+        for (int h = 0; h < s->half_count; h++)
+            if (failed[h]) status = stitch_no_memory(s, "static answers");
+        for (size_t j = 0; j < m; j++)
+            for (size_t i = 0; i < j; i++) F[i * m + j] = F[j * m + i];
+        if (status == FEM_OK && s->inverse->report.rigid > 0) status = free_of_rigid(s, first, (int)m, F);
+    }
+    if (status != FEM_OK) { // as before
+        while (s->half_count > before) fem_half_destroy(&s->halves[--s->half_count]);
+        goto done;
+    }
+    fem_free(s->F);
+    s->F = F, F = NULL, s->ready = s->count;
+    s->report.solves += added;
 done:
+    fem_free(F), fem_free(first), fem_free(failed);
+    return status;
+}
+
+// Y (rows x columns) -= half of G B T
+static fem_status subtract_half(const modes_stitched *s, int columns, const double *T, double *Y) {
+    fem_status status = FEM_OK;
+    int        m = 3 * s->ready, rigid = s->inverse->report.rigid, first = 0;
+    double    *beta = fem_alloc((size_t)m * (size_t)rigid + 1, sizeof *beta),
+           *P = fem_alloc((size_t)rigid * (size_t)columns + 1, sizeof *P);
+    if (!beta || !P) {
+        status = stitch_no_memory(s, "forces");
+        goto done;
+    }
+    for (int h = 0; h < s->half_count; h++) {
+        FEM_TRY(fem_half_subtract(&s->halves[h], s->rows, columns, T + first, m, Y));
+        first += s->halves[h].columns;
+    }
+    if (rigid > 0) {
+        stitch_differences(s, 0, s->ready, rigid, s->inverse->R, beta);
+        dense_gemm(true, false, rigid, columns, m, 1, beta, T, 0, P);
+        tall_add(s->rows, rigid, columns, 1, s->V, P, Y);
+    }
+done:
+    fem_free(beta), fem_free(P);
+    return status;
+}
+
+// T (3 ready x columns) = (half of G B)^T Y
+static fem_status project_half(const modes_stitched *s, int columns, const double *Y, double *T) {
+    fem_status status = FEM_OK;
+    int        m = 3 * s->ready, rigid = s->inverse->report.rigid, first = 0;
+    double    *beta = fem_alloc((size_t)m * (size_t)rigid + 1, sizeof *beta),
+           *P = fem_alloc((size_t)rigid * (size_t)columns + 1, sizeof *P);
+    if (!beta || !P) {
+        status = stitch_no_memory(s, "forces");
+        goto done;
+    }
+    for (int h = 0; h < s->half_count; h++) {
+        FEM_TRY(fem_half_project(&s->halves[h], s->rows, columns, Y, T + first, m));
+        first += s->halves[h].columns;
+    }
+    if (rigid > 0) {
+        stitch_differences(s, 0, s->ready, rigid, s->inverse->R, beta);
+        FEM_TRY(tall_inner(s->rows, rigid, columns, s->V, Y, P));
+        dense_gemm(false, false, m, columns, rigid, -1, beta, P, 1, T);
+    }
+done:
+    fem_free(beta), fem_free(P);
     return status;
 }
 
@@ -389,13 +613,9 @@ fem_status stitch_coupling_create(modes_stitched *s, int stitches, stitch_coupli
         goto done;
     }
     if (m > 0) {
-        stitch_differences(s, 0, stitches, m, s->Y, c.S);
-        for (int i = 0; i < m; i++) {
-            for (int j = 0; j < i; j++) // symmetric up to rounding
-                c.S[(size_t)j * (size_t)m + (size_t)i] =
-                    (c.S[(size_t)j * (size_t)m + (size_t)i] + c.S[(size_t)i * (size_t)m + (size_t)j]) / 2;
-            c.S[(size_t)i * (size_t)m + (size_t)i] += 1 / s->stitches[i / 3].stiffness;
-        }
+        for (int j = 0; j < m; j++)
+            memcpy(c.S + (size_t)j * (size_t)m, s->F + 3 * (size_t)j * (size_t)s->ready, (size_t)m * sizeof *c.S);
+        for (int i = 0; i < m; i++) c.S[(size_t)i * (size_t)m + (size_t)i] += 1 / s->stitches[i / 3].stiffness;
         status = dense_cholesky(m, c.S);
         if (status == FEM_OK && c.tied > 0) {
             stitch_differences(s, 0, stitches, c.tied, c.R, P);
@@ -415,28 +635,15 @@ done:
     return status;
 }
 
-fem_status stitch_coupling_apply(const modes_stitched *s, const stitch_coupling *c, int columns, const double *load,
-                                 double *X) {
+void stitch_coupling_forces(const stitch_coupling *c, int columns, double *t, double *w) {
     int m = 3 * c->stitches, tied = c->tied;
-    if (m == 0) return FEM_OK;
-    double *t = fem_alloc((size_t)m * (size_t)columns, sizeof *t);
-    double *w = fem_alloc((size_t)tied * (size_t)columns + 1, sizeof *w);
-    if (!t || !w) {
-        fem_free(t), fem_free(w);
-        return stitch_no_memory(s, "forces");
-    }
-    stitch_differences(s, 0, c->stitches, columns, X, t); // g
-    if (tied > 0) {                                       // H c = R1^T f - Q^T g
-        memcpy(w, load, (size_t)tied * (size_t)columns * sizeof *w);
+    if (m == 0) return;
+    if (tied > 0) { // H c = R1^T f - Q^T g
         dense_gemm(true, false, tied, columns, m, -1, c->Q, t, 1, w);
         dense_cholesky_solve(tied, c->H, columns, w);
     }
     dense_cholesky_solve(m, c->S, columns, t); // t = S^-1 g + Q c
     if (tied > 0) dense_gemm(false, false, m, columns, tied, 1, c->Q, w, 1, t);
-    tall_add(s->n, m, columns, -1, s->Y, t, X);
-    if (tied > 0) tall_add(s->n, tied, columns, 1, c->R, w, X);
-    fem_free(t), fem_free(w);
-    return FEM_OK;
 }
 
 fem_status stitch_couple(modes_stitched *s) {
@@ -480,17 +687,58 @@ done:
     return status;
 }
 
-// X = K^-1 F, F free of loose motions; F is kept, `work` has its size
-static fem_status solve_once(modes_stitched *s, int columns, const double *F, double *work, double *X) {
+// X = [K^-1 F, G B T] for `columns` of F, which are free of loose motions, and `loads` of T: one way back for both. F
+// is kept, `work` has its size.
+static fem_status solve_once(modes_stitched *s, int columns, const double *F, double *work, int loads, const double *T,
+                             double *X) {
     fem_status status = FEM_OK;
-    double    *load = fem_alloc((size_t)s->whole.tied * (size_t)columns + 1, sizeof *load);
-    if (!load) return stitch_no_memory(s, "loads");
-    if (s->whole.tied > 0) FEM_TRY(tall_inner(s->n, s->whole.tied, columns, s->whole.R, F, load));
-    memcpy(work, F, (size_t)columns * (size_t)s->n * sizeof *F);
-    FEM_TRY(solve_domains(s, columns, work, X));
-    FEM_TRY(stitch_coupling_apply(s, &s->whole, columns, load, X));
+    int        tied = s->whole.tied, m = 3 * s->ready;
+    size_t     solved = (size_t)s->rows * (size_t)columns, size = (size_t)s->rows * (size_t)(columns + loads);
+    double    *w = fem_alloc((size_t)tied * (size_t)columns + 1, sizeof *w);
+    double    *t = fem_alloc((size_t)m * (size_t)columns + 1, sizeof *t), *Y = fem_alloc(size + 1, sizeof *Y);
+    if (!w || !t || !Y) {
+        status = stitch_no_memory(s, "loads");
+        goto done;
+    }
+    if (columns > 0) {
+        if (tied > 0) FEM_TRY(tall_inner(s->n, tied, columns, s->whole.R, F, w));
+        memcpy(work, F, (size_t)columns * (size_t)s->n * sizeof *F);
+        FEM_TRY(go_forward(s, columns, work, Y));
+    }
+    if (columns > 0 && m > 0) {
+        FEM_TRY(project_half(s, columns, Y, t));
+        stitch_coupling_forces(&s->whole, columns, t, w);
+        FEM_TRY(subtract_half(s, columns, t, Y));
+    }
+    if (loads > 0) {
+        memset(Y + solved, 0, (size - solved) * sizeof *Y);
+        FEM_TRY(subtract_half(s, loads, T, Y + solved));
+        for (size_t i = solved; i < size; i++) Y[i] = -Y[i];
+    }
+    FEM_TRY(go_backward(s, columns + loads, Y, X));
+    if (columns > 0 && tied > 0) tall_add(s->n, tied, columns, 1, s->whole.R, w, X);
 done:
-    fem_free(load);
+    fem_free(w), fem_free(t), fem_free(Y);
+    return status;
+}
+
+fem_status stitch_answers(modes_stitched *s, int loads, const double *T, double *X) {
+    return solve_once(s, 0, NULL, NULL, loads, T, X);
+}
+
+fem_status stitch_solve_beside(modes_stitched *s, int columns, double *B, int loads, const double *T, double *X) {
+    fem_status status = FEM_OK;
+    double    *work = NULL;
+    FEM_TRY(stitch_couple(s));
+    work = fem_alloc((size_t)s->n * (size_t)columns + 1, sizeof *work);
+    if (!work) {
+        status = stitch_no_memory(s, "solutions");
+        goto done;
+    }
+    FEM_TRY(free_of_loose(s, columns, B));
+    FEM_TRY(solve_once(s, columns, B, work, loads, T, X));
+done:
+    fem_free(work);
     return status;
 }
 
@@ -513,7 +761,7 @@ static fem_status solve_panel(modes_stitched *s, int columns, bool checked, doub
     int        rough = 0;
     double    *correction = work + (size_t)columns * n, rounding = 1e-15 * largest_entry(s); // of K^ x, per |x|
     FEM_TRY(free_of_loose(s, columns, B));
-    FEM_TRY(solve_once(s, columns, B, work, X));
+    FEM_TRY(solve_once(s, columns, B, work, 0, NULL, X));
     for (int pass = 0; pass < 2 && checked; pass++) {
         double worst = 0;
         modes_stitched_multiply(s, columns, X, work);
@@ -534,7 +782,7 @@ static fem_status solve_panel(modes_stitched *s, int columns, bool checked, doub
         if (pass == 1 || rough == 0) break;
         s->report.residual = 0; // of the answer, not of the first attempt
         s->report.refined += columns;
-        FEM_TRY(solve_once(s, columns, work, correction + (size_t)columns * n, correction));
+        FEM_TRY(solve_once(s, columns, work, correction + (size_t)columns * n, 0, NULL, correction));
         for (size_t i = 0; i < (size_t)columns * n; i++) X[i] += correction[i];
     }
     for (size_t i = 0; i < (size_t)columns * n; i++)

@@ -81,16 +81,18 @@ typedef struct modes_stitch_options {
     modes_stitch_form form;
     int               count; // modes wanted; 0 = as many as there were
     int since;      // the old modes are those of the body with the first so many stitches; those behind are new
-    int refine;     // steps of inverse iteration behind that, each as many solves as modes: where domains became
-                    // stiffer, whose old modes are no use
+    int refine;     // steps of inverse iteration behind that, each at most as many solves as modes. -1: attachment
+                    // where new modes, no more than old ones, lie beyond what those know, until they are steady
     bool rigid_out; // leave out the rigid motions of parts that were free: the fault of P2 figure 7 (a)
 } modes_stitch_options;
 modes_stitch_options modes_stitch_default_options(void); // attachment
 
 typedef struct modes_stitch_report {
-    int    dimension;                                        // of the space that was searched
-    int    dropped;                                          // columns that depend on others
-    double orthogonality;                                    // max |U^T M U - I|
+    int    dimension;       // of the space that was searched
+    int    dropped;         // columns that depend on others
+    double orthogonality;   // max |U^T M U - I|
+    double reach;           // squared frequency of the last of 20, of the old modes' last
+    int    refined, solves; // steps of inverse iteration, and their solves
     double seconds_enrich, seconds_project, seconds_combine; // E; the small problem; the modes
     double seconds_refine;
 } modes_stitch_report;
@@ -155,6 +157,7 @@ modes_hybrid_options modes_hybrid_default_options(void);
 
 typedef struct modes_hybrid_report {
     int    fresh, kept;                               // derivatives of new modes, and of old ones
+    int    loads;                                     // static answers that the old ones change by
     double seconds_right, seconds_solve, seconds_old; // right-hand sides and solutions of new ones; old ones
 } modes_hybrid_report;
 

@@ -113,17 +113,14 @@ static fem_status allocate(hybrid *h) {
     return FEM_OK;
 }
 
-// -(H : psi_i) psi_j of the lowest new modes, solved with K^.
-static fem_status fresh_derivatives(hybrid *h, int modes, double *X) {
+// F = -(H : psi_i) psi_j of the lowest new modes
+static fem_status fresh_right_sides(hybrid *h, int modes, double *F) {
     fem_status status = FEM_OK;
     int        fresh = h->report.fresh, k = 0;
     size_t     n = (size_t)h->basis->n;
-    double    *F = fem_alloc((size_t)fresh * n, sizeof *F), begun = fem_seconds();
-    fem_pair  *pairs = fem_alloc((size_t)fresh, sizeof *pairs);
-    if (!F || !pairs) {
-        status = fem_fail(FEM_NO_MEMORY, "no memory for %d right-hand sides", fresh);
-        goto done;
-    }
+    double     begun = fem_seconds();
+    fem_pair  *pairs = fem_alloc((size_t)fresh + 1, sizeof *pairs);
+    if (!pairs) return fem_fail(FEM_NO_MEMORY, "no memory for %d right-hand sides", fresh);
     for (int i = 0; i < modes; i++)
         for (int j = i; j < modes; j++) pairs[k++] = (fem_pair){.a = i, .b = j};
     FEM_TRY(right_sides(h->body, h->basis, fresh, pairs, F));
@@ -134,11 +131,8 @@ static fem_status fresh_derivatives(hybrid *h, int modes, double *X) {
         if (domain >= 0) F[i] *= h->s->factor[domain];
     }
     h->report.seconds_right = fem_seconds() - begun;
-    begun = fem_seconds();
-    FEM_TRY(stitch_solve(h->s, fresh, false, F, X));
-    h->report.seconds_solve = fem_seconds() - begun;
 done:
-    fem_free(F), fem_free(pairs);
+    fem_free(pairs);
     return status;
 }
 
@@ -148,21 +142,20 @@ static double factor_of_motion(const modes_stitched *s, const double *R) { // ea
     return s->domain[i / 3] >= 0 ? s->factor[s->domain[i / 3]] : 1;
 }
 
-// G F is there, with whatever factors the domains have: H and K go with them alike. The loads of rigid motions do not.
-static fem_status old_derivatives(hybrid *h, double *X) {
+// Forces T (3 stitches x kept) of the springs for the old right-hand sides, and rigid motions w (tied x kept). G F is
+// there, with whatever factors the domains have: H and K go with them alike. The loads of rigid motions do not.
+static fem_status old_forces(hybrid *h, double *T, double *w) {
     fem_status      status = FEM_OK;
     modes_stitched *s = h->s;
     int             kept = h->report.kept, r = h->basis->r, rigid = h->rights->rigid, tied = s->whole.tied;
     size_t          n = (size_t)s->n;
-    double         *load = fem_alloc((size_t)rigid * (size_t)kept + 1, sizeof *load), begun = fem_seconds();
+    double         *load = fem_alloc((size_t)rigid * (size_t)kept + 1, sizeof *load);
     double         *turn = fem_alloc((size_t)rigid * (size_t)tied + 1, sizeof *turn);
-    double         *turned = fem_alloc((size_t)tied * (size_t)kept + 1, sizeof *turned),
-           *MR = fem_alloc(n * (size_t)tied + 1, sizeof *MR);
-    if (!load || !turn || !turned || !MR) {
+    double         *MR = fem_alloc(n * (size_t)tied + 1, sizeof *MR);
+    if (!load || !turn || !MR) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for %d old derivatives", kept);
         goto done;
     }
-    memcpy(X, h->rights->X, (size_t)kept * n * sizeof *X);
     for (int p = 0; p < kept; p++) {
         fem_pair pair = h->rights->pairs[p];
         h->pool.origin[r + h->report.fresh + p] = (modes_origin){.order = 1, .mode = {r + pair.a, r + pair.b}};
@@ -174,12 +167,91 @@ static fem_status old_derivatives(hybrid *h, double *X) {
                     factor_of_motion(s, s->inverse->R + (size_t)i * n) * h->rights->load[p * rigid + i];
         modes_mass_multiply(&s->mass, tied, s->whole.R, MR);
         FEM_TRY(tall_inner(s->n, rigid, tied, s->inverse->R, MR, turn));
-        dense_gemm(true, false, tied, kept, rigid, 1, turn, load, 0, turned);
+        dense_gemm(true, false, tied, kept, rigid, 1, turn, load, 0, w);
     }
-    FEM_TRY(stitch_coupling_apply(s, &s->whole, kept, turned, X));
-    h->report.seconds_old = fem_seconds() - begun;
+    stitch_differences(s, 0, s->count, kept, h->rights->X, T);
+    stitch_coupling_forces(&s->whole, kept, T, w);
 done:
-    fem_free(load), fem_free(turn), fem_free(turned), fem_free(MR);
+    fem_free(load), fem_free(turn), fem_free(MR);
+    return status;
+}
+
+// Forces T (m x *columns) as T = Q Z with fewer columns Q, which take T's place: seams answer in few ways. By the
+// singular vectors in the norm of the answers' energy, T^T F T with each column scaled to one; what is left out of it
+// is at rounding. Z is *columns x the columns of T.
+static const double alike = 1e-13;
+
+static fem_status compress_forces(const modes_stitched *s, double *T, double *Z, int *columns) {
+    fem_status status = FEM_OK;
+    int        m = 3 * s->count, k = *columns, rank = 0;
+    size_t     size = (size_t)m * (size_t)k, square = (size_t)k * (size_t)k;
+    double    *FT = fem_alloc(size + 1, sizeof *FT), *N = fem_alloc(2 * square + 2 * (size_t)k + 1, sizeof *N);
+    if (!FT || !N) {
+        status = stitch_no_memory(s, "old derivatives");
+        goto done;
+    }
+    double *values = N + square, *norm = values + k, *V = norm + k;
+    dense_gemm(false, false, m, k, m, 1, s->F, T, 0, FT);
+    dense_gemm(true, false, k, k, m, 1, T, FT, 0, N);
+    for (int j = 0; j < k; j++) norm[j] = sqrt(fmax(N[(size_t)j * (size_t)(k + 1)], 0));
+    for (size_t i = 0; i < square; i++) {
+        double scale = norm[i / (size_t)k] * norm[i % (size_t)k];
+        N[i] = scale > 0 ? N[i] / scale : 0;
+    }
+    FEM_TRY(dense_symmetric_eigen(k, N, values));
+    while (rank < k && values[k - 1 - rank] > alike * values[k - 1]) rank++;
+    for (int i = 0; i < rank; i++) // T diag(1 / norm) V = Q
+        for (int j = 0; j < k; j++) {
+            double v = N[(size_t)(k - 1 - i) * (size_t)k + (size_t)j];
+            V[(size_t)i * (size_t)k + (size_t)j] = norm[j] > 0 ? v / norm[j] : 0;
+            Z[(size_t)j * (size_t)rank + (size_t)i] = v * norm[j];
+        }
+    dense_gemm(false, false, m, rank, k, 1, T, V, 0, FT);
+    memcpy(T, FT, (size_t)m * (size_t)rank * sizeof *T);
+    *columns = rank;
+done:
+    fem_free(FT), fem_free(N);
+    return status;
+}
+
+// New ones are solved for; old ones are there and change by static answers and rigid motions.
+static fem_status make_derivatives(hybrid *h, int modes, double *X) {
+    fem_status      status = FEM_OK;
+    modes_stitched *s = h->s;
+    int             fresh = h->report.fresh, kept = h->report.kept, loads = s->count > 0 ? kept : 0, m = 3 * s->count;
+    size_t          n = (size_t)s->n;
+    double *T = fem_alloc((size_t)m * (size_t)kept + 1, sizeof *T), *F = fem_alloc(n * (size_t)fresh + 1, sizeof *F);
+    double *Z = fem_calloc((size_t)kept * (size_t)kept + 1, sizeof *Z), *Y = NULL;
+    double *w = fem_alloc((size_t)s->whole.tied * (size_t)kept + 1, sizeof *w), begun;
+    if (!T || !F || !Z || !w) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %d derivatives", fresh + kept);
+        goto done;
+    }
+    if (fresh > 0) FEM_TRY(fresh_right_sides(h, modes, F));
+    begun = fem_seconds();
+    if (kept > 0) FEM_TRY(old_forces(h, T, w));
+    if (loads > 0) FEM_TRY(compress_forces(s, T, Z, &loads));
+    h->report.loads = loads;
+    h->report.seconds_old = fem_seconds() - begun;
+    begun = fem_seconds();
+    Y = fem_alloc(n * (size_t)(fresh + loads) + 1, sizeof *Y);
+    if (!Y) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %d derivatives", fresh + loads);
+        goto done;
+    }
+    FEM_TRY(stitch_solve_beside(s, fresh, F, loads, T, Y));
+    for (size_t i = 0; i < n * (size_t)fresh; i++) X[i] = s->inverse->fixed[i % n] ? 0 : Y[i];
+    h->report.seconds_solve = fem_seconds() - begun;
+    begun = fem_seconds();
+    if (kept > 0) {
+        double *old = X + n * (size_t)fresh;
+        memcpy(old, h->rights->X, (size_t)kept * n * sizeof *X);
+        if (loads > 0) tall_add(s->n, loads, kept, -1, Y + n * (size_t)fresh, Z, old);
+        if (s->whole.tied > 0) tall_add(s->n, s->whole.tied, kept, 1, s->whole.R, w, old);
+    }
+    h->report.seconds_old += fem_seconds() - begun;
+done:
+    fem_free(T), fem_free(F), fem_free(Z), fem_free(w), fem_free(Y);
     return status;
 }
 
@@ -212,8 +284,7 @@ fem_status modes_stitched_derivatives(modes_stitched *s, const fem_body *body, c
     FEM_TRY(allocate(&h));
     double *X = h.pool.X + (size_t)basis->r * (size_t)s->n;
     FEM_TRY(stitch_couple(s));
-    if (h.report.fresh > 0) FEM_TRY(fresh_derivatives(&h, options->modes, X));
-    if (h.report.kept > 0) FEM_TRY(old_derivatives(&h, X + (size_t)h.report.fresh * (size_t)s->n));
+    FEM_TRY(make_derivatives(&h, options->modes, X));
     modes_pool_destroy(pool);
     *pool = h.pool, *omega2 = h.omega2;
     h.pool = (modes_pool){0}, h.omega2 = NULL;

@@ -5,15 +5,18 @@
 #include "libmodes/krylov_internal.h"
 #include "libmodes/stitch.h"
 
-// The first `stitches` stitches as a small system. With G the held (bordered) inverse of K, Y = G B, and the rigid
+// The first `stitches` stitches as a small system. With G the held (bordered) inverse of K, F = B^T G B, and the rigid
 // motions turned so that B^T R1 has full rank and B^T R0 = 0, K^ x = f is
-//     x = G f - Y t + R1 c,   [D^-1 + B^T Y,  -B^T R1;  R1^T B,  0] [t; c] = [B^T G f; R1^T f],   D = diag(k),
+//     x = G (f - B t) + R1 c,   [D^-1 + F,  -B^T R1;  R1^T B,  0] [t; c] = [B^T G f; R1^T f],   D = diag(k),
 // t being the forces of the springs. No artificial springs are needed, and G may be any inverse.
+//
+// G = (L L^T)^-1 but for the border, so F = (L^-1 B)^T (L^-1 B): half a solve, in the few rows of L that the stitches
+// reach, and static answers G B are made of no more loads than somebody asks for.
 typedef struct stitch_coupling {
     int     stitches;
     int     tied, loose; // columns of R1 and R0
     double *R;           // n x (tied + loose): R1, R0
-    double *S;           // m x m, m = 3 stitches: Cholesky factor of D^-1 + B^T Y
+    double *S;           // m x m, m = 3 stitches: Cholesky factor of D^-1 + F
     double *Q;           // m x tied: S^-1 B^T R1
     double *H;           // tied x tied: Cholesky factor of (B^T R1)^T S^-1 B^T R1
 } stitch_coupling;
@@ -31,8 +34,13 @@ struct modes_stitched {
     int                   count;
     modes_stitch         *stitches;
     size_t                capacity;
-    int                   ready; // stitches whose columns stand in Y
-    double               *Y;     // n x 3 ready: G B, unit springs
+    int                   ready;      // stitches whose columns stand in the halves, and in F
+    int                   rows;       // of L
+    int                   half_count; // consecutive stitches, STITCHES_OF_HALF or fewer each
+    fem_half             *halves;     // L^-1 B, unit springs, B over the roots of the domains' factors
+    size_t                half_capacity;
+    double               *V;     // rows x rigid: L^-1 M R, likewise
+    double               *F;     // 3 ready x 3 ready
     stitch_coupling       whole; // of all stitches, when `coupled`
     bool                  coupled;
     modes_stitched_report report;
@@ -53,13 +61,18 @@ void stitch_multiply(const modes_stitched *s, int stitches, int columns, const d
 // first .. first + count hinder, then those that they leave alone. Unit springs: how firmly does not matter.
 fem_status stitch_split_rigid(const modes_stitched *s, int first, int count, int rigid, const double *R,
                               double **turned, int *tied);
-// Makes Y for all stitches.
+// Makes the halves and F for all stitches.
 fem_status stitch_responses(modes_stitched *s);
 fem_status stitch_coupling_create(modes_stitched *s, int stitches, stitch_coupling *coupling);
 void       stitch_coupling_destroy(stitch_coupling *coupling);
-// X holds G F and becomes K^-1 F for the stitches of the coupling; load (tied x columns) is R1^T F.
-fem_status stitch_coupling_apply(const modes_stitched *s, const stitch_coupling *coupling, int columns,
-                                 const double *load, double *X);
+// t (3 stitches x columns) holds B^T G f and becomes the forces of the springs, w (tied x columns) holds R1^T f and
+// becomes c.
+void stitch_coupling_forces(const stitch_coupling *coupling, int columns, double *t, double *w);
+// X (n x columns) = G B T, T 3 ready x columns: what loads at the stitches do to the body without them.
+fem_status stitch_answers(modes_stitched *s, int loads, const double *T, double *X);
+// X = [K^-1 B, G B T]: solutions as of stitch_solve, unchecked, and answers, on one way through the factor. B is work
+// space afterwards.
+fem_status stitch_solve_beside(modes_stitched *s, int columns, double *B, int loads, const double *T, double *X);
 // modes_stitched_solve; unchecked: without the residual, and so without refinement. What a direct solution leaves,
 // 1e-10 or so, matters to no shape of a basis.
 fem_status stitch_solve(modes_stitched *s, int columns, bool checked, double *B, double *X);

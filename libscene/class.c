@@ -385,6 +385,13 @@ static fem_status create_cached(scene_class *c, const scene_part *part, const fe
         key = fem_hash_add(key, c->basis.U, (size_t)c->basis.n * (size_t)c->basis.r * sizeof *c->basis.U);
         modes_basis_destroy(&c->basis);
     }
+    if (part->poses && part->forces == SCENE_CUBATURE) { // likewise
+        int     count = 0;
+        double *u = NULL;
+        FEM_TRY(scene_poses_read(part, &count, &u));
+        key = fem_hash_add(key, u, (size_t)count * 3 * (size_t)part->mesh.vertex_count * sizeof *u);
+        fem_free(u);
+    }
     status = scene_cache_path(&path, cache, part->name, key);
     if (status == FEM_IO) {
         FEM_TRY(scene_add_note(notes, fem_message()));

@@ -12,6 +12,7 @@ typedef struct scene_class {
     cubature_full           *full;       // SCENE_ALL_ELEMENTS
     cubature_rule            rule;       // SCENE_CUBATURE
     cubature_training_report training;   // likewise
+    double                   lost;       // part of given training poses that the basis cannot show
     cubature_forces          forces;     // of whichever of them it is, and of springs where there are
     int                      part_count; // SCENE_POLYNOMIAL, of a stitched body in several groups of pieces
     cubature_polynomial     *parts;      // of each
@@ -60,6 +61,11 @@ fem_status scene_add_note(char **notes, const char *text); // a line of text
 fem_status scene_cubature_train(scene_class *class, const scene_part *part, const fem_body *body, const fem_sparse *K,
                                 const fem_sparse *M, const char *checkpoint, fem_hash key,
                                 const fem_progress *progress);
+// The poses of part->poses: displacements, 3 vertices x count, allocated; FEM_BAD_INPUT says what is wrong with the
+// file. And as coordinates, r x count.
+fem_status scene_poses_read(const scene_part *part, int *count, double **u);
+fem_status scene_poses_project(const modes_basis *basis, const fem_sparse *M, int count, const double *u, double *q,
+                               double *lost);
 // The arrays of a rule for the store, at most SCENE_CUBATURE_ITEMS; and back, elements and weights only.
 enum { SCENE_CUBATURE_ITEMS = 4 };
 int        scene_cubature_items(const scene_stored *stored, int size[3], double numbers[6], fem_store_item *items);
@@ -69,6 +75,9 @@ fem_status scene_cubature_read(const scene_stored *stored, const fem_mesh *mesh,
 fem_status scene_cubature_finish(scene_class *class, const fem_body *body);
 // What the user should know of a training, as one line, or NULL. Caller frees.
 fem_status scene_cubature_note(const scene_class *class, const scene_part *part, char **text);
+// The same for the rules of domains, or of the parts of a scene with several objects (NULL: none), and into a result.
+fem_status scene_note_rules(const scene *s, int count, solver_class *const *classes, char **notes);
+void       scene_report_rules(const scene *s, int count, solver_class *const *classes, scene_result *result);
 // A .vtu of the chosen elements with their weights.
 fem_status scene_cubature_write(const cubature_rule *rule, const fem_mesh *mesh, const char *path);
 

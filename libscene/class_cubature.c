@@ -2,6 +2,7 @@
 #include "libscene/class.h"
 #include "libscene/internal.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@ fem_status scene_cubature_train(scene_class *c, const scene_part *part, const fe
                                 const fem_sparse *M, const char *path, fem_hash key, const fem_progress *progress) {
     fem_status                status = FEM_OK;
     cubature_training_options options = part->training;
-    double                   *rayleigh = NULL;
+    double                   *rayleigh = NULL, *u = NULL, *given = NULL;
     char                     *checkpoint = NULL;
     if (path) {
         size_t size = strlen(path) + 16;
@@ -25,9 +26,19 @@ fem_status scene_cubature_train(scene_class *c, const scene_part *part, const fe
         goto done;
     }
     FEM_TRY(cubature_rayleigh(&c->basis, K, M, rayleigh));
+    if (part->poses) {
+        FEM_TRY(scene_poses_read(part, &options.given_count, &u));
+        given = fem_alloc((size_t)options.given_count, (size_t)c->basis.r * sizeof *given);
+        if (!given) {
+            status = fem_fail(FEM_NO_MEMORY, "no memory for %d training poses", options.given_count);
+            goto done;
+        }
+        FEM_TRY(scene_poses_project(&c->basis, M, options.given_count, u, given, &c->lost));
+        options.given = given;
+    }
     FEM_TRY(cubature_train(&c->rule, body, c->basis.r, c->basis.U, rayleigh, &options, progress, &c->training));
 done:
-    fem_free(rayleigh);
+    fem_free(rayleigh), fem_free(u), fem_free(given);
     fem_free(checkpoint);
     return status;
 }
@@ -103,16 +114,82 @@ fem_status scene_cubature_note(const scene_class *c, const scene_part *part, cha
                              "forces.poses may reach it",
                              t->fit_error, t->elements, part->training.error);
     if (t->inverted > 0 && at < sizeof text)
+        at +=
+            (size_t)snprintf(text + at, sizeof text - at,
+                             part->poses ? "%s%d of the given training poses turn an element inside out, and are used "
+                                           "as they are; without them the rule may be better"
+                                         : "%s%d training poses inverted an element and were made smaller; a smaller "
+                                           "forces.displacement avoids it",
+                             at > 0 ? "; " : "cubature: ", t->inverted);
+    if (c->lost > 0.1 && at < sizeof text)
         at += (size_t)snprintf(text + at, sizeof text - at,
-                               "%s%d training poses inverted an element and were made smaller; a smaller "
-                               "forces.displacement avoids it",
-                               at > 0 ? "; " : "cubature: ", t->inverted);
+                               "%s%.0f%% of the given training poses are not in the basis, which has modes of other "
+                               "shapes; more modes.count may help",
+                               at > 0 ? "; " : "cubature: ", 100 * c->lost);
     if (t->dropped > 0 && at < sizeof text)
         at += (size_t)snprintf(text + at, sizeof text - at, "%s%d training poses had no force and were left out",
                                at > 0 ? "; " : "cubature: ", t->dropped);
     if (at == 0) return FEM_OK;
     *result = fem_copy_string(text);
     return *result ? FEM_OK : fem_fail(FEM_NO_MEMORY, "no memory for a note");
+}
+
+// The class of domain i, or of part i of a scene with several objects.
+static int part_of(const scene *s, int i) { return s->forest.count > 0 ? i : s->object; }
+
+fem_status scene_note_rules(const scene *s, int count, solver_class *const *classes, char **notes) {
+    int    missed = 0, inverted = 0, dropped = 0, rules = 0, worst = -1;
+    char   text[600];
+    size_t at = 0;
+    for (int i = 0; i < count; i++) {
+        const solver_class *c = classes[i];
+        if (!c || c->rule.count == 0) continue;
+        rules++, inverted += c->training.inverted, dropped += c->training.dropped;
+        if (c->training.reached) continue;
+        missed++;
+        if (worst < 0 || c->training.fit_error > classes[worst]->training.fit_error) worst = i;
+    }
+    text[0] = 0;
+    if (missed > 0) {
+        const cubature_training_report *t = &classes[worst]->training;
+        at += (size_t)snprintf(
+            text, sizeof text,
+            "cubature: %d of %d rules did not reach their error; the worst, of \"%.60s\", has %.3g with "
+            "%d elements where %g was asked for; more forces.elements or forces.poses may reach it",
+            missed, rules, classes[worst]->name, t->fit_error, t->elements, s->parts[part_of(s, worst)].training.error);
+    }
+    if (inverted > 0 && at < sizeof text)
+        at += (size_t)snprintf(text + at, sizeof text - at,
+                               "%s%d training poses inverted an element and were made smaller",
+                               at > 0 ? "; " : "cubature: ", inverted);
+    if (dropped > 0 && at < sizeof text)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%d training poses had no force and were left out",
+                               at > 0 ? "; " : "cubature: ", dropped);
+    return at > 0 ? scene_add_note(notes, text) : FEM_OK;
+}
+
+// `training` has all elements and the worst errors. Without memory the list is left out.
+void scene_report_rules(const scene *s, int count, solver_class *const *classes, scene_result *result) {
+    int rules = 0;
+    for (int i = 0; i < count; i++) rules += classes[i] && classes[i]->rule.count > 0;
+    fem_free(result->rules);
+    result->rules = NULL, result->rule_count = 0;
+    if (rules == 0) return;
+    result->rules = fem_alloc((size_t)rules, sizeof *result->rules);
+    cubature_training_report *all = &result->training;
+    *all = (cubature_training_report){.reached = true};
+    for (int i = 0; i < count; i++) {
+        if (!classes[i] || classes[i]->rule.count == 0) continue;
+        const cubature_training_report *t = &classes[i]->training;
+        if (result->rules)
+            result->rules[result->rule_count++] = (scene_rule){
+                .domain = i, .part = part_of(s, i), .elements = classes[i]->mesh.element_count, .training = *t};
+        all->elements += t->elements, all->poses += t->poses;
+        all->inverted += t->inverted, all->dropped += t->dropped;
+        all->fit_error = fmax(all->fit_error, t->fit_error);
+        all->held_out_error = fmax(all->held_out_error, t->held_out_error);
+        all->reached = all->reached && t->reached;
+    }
 }
 
 // The elements as a mesh of their own; vertices that none of them has are left out. A modal rule's weight is the mean.

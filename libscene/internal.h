@@ -182,7 +182,7 @@ typedef struct raw_modes {
     int          method, linear, derivatives, count, condense, seeds, orthogonalise;
     double       energy;
     const char  *file;
-    const cJSON *sketch;
+    const cJSON *sketch, *orders;
 } raw_modes;
 
 typedef struct raw_sketch { // variant: scene_action_kind, of a load
@@ -214,8 +214,9 @@ typedef struct raw_part {
     double       scale;
     raw_modes    modes;
     struct {
-        int    type, method, elements, poses, sampling, held_out, seed;
-        double error, displacement;
+        int         type, method, elements, poses, sampling, held_out, seed;
+        double      error, displacement;
+        const char *file;
     } forces;
     struct {
         double normal, tangential;
@@ -228,7 +229,7 @@ typedef struct raw_damping {
 } raw_damping;
 
 typedef struct raw_domain { // not given: modes -1, forces 0, numbers NaN
-    int         modes, forces;
+    int         modes, forces, derivatives;
     double      stiffness, frequency;
     raw_damping damping;
 } raw_domain;
@@ -431,7 +432,8 @@ fem_status scene_read_action(scene_reader *reader, const cJSON *node, const scen
 fem_status scene_read_load(scene_reader *reader, const cJSON *on, scene_action_kind kind, const double *vector,
                            const scene_part *part, scene_loading *load); // vector: 3, of a pressure 1
 // Cuts the object's part into domains and reads what they have of their own; the path stands at the object.
-fem_status scene_read_decompose(scene_reader *reader, const cJSON *object, const raw_decompose *raw, scene *s);
+solver_forces_kind scene_forces_in_tree(scene_forces_kind kind);
+fem_status         scene_read_decompose(scene_reader *reader, const cJSON *object, const raw_decompose *raw, scene *s);
 // Expands objects with children, groups and copies into the instances of a forest, and makes of all of them the one
 // part that is simulated. Is this scene of that kind?
 bool scene_is_forest(const raw_scene *raw);
@@ -486,8 +488,8 @@ typedef struct scene_sail {
 } scene_sail;
 fem_status scene_wind_create(scene_wind **wind, const scene *s, int class_count, const scene_sail *sails, int count,
                              const solver_tree_instance *instances);
-// Loads of the wind at the tree's present state, instead of those that it has, or besides them.
-fem_status scene_wind_apply(scene_wind *wind, solver_tree *tree, bool besides);
+// A step of the tree with the loads of the wind, instead of those that it has, or besides them.
+fem_status scene_wind_step(scene_wind *wind, solver_tree *tree, bool besides);
 
 // ---- the run's pieces (forces.c) ------------------------------------------------------------------------------
 

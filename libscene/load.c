@@ -112,6 +112,19 @@ done:
     return status;
 }
 
+static fem_status read_poses_name(scene_reader *reader, const cJSON *node, const raw_part *raw, scene_part *part) {
+    bool   given = raw->forces.type == SCENE_CUBATURE && raw->forces.sampling == 2;
+    size_t length = reader_enter(reader, "forces");
+    if (given && !raw->forces.file)
+        return reader_fail(
+            reader, node,
+            "\"sampling\" is \"given\", but no \"file\" has training poses; a .pvd, .npy or .mtx would do");
+    if (!given && raw->forces.file)
+        return reader_fail(reader, node, "has a \"file\" of training poses, which only \"sampling\": \"given\" reads");
+    reader_leave(reader, length);
+    return given ? scene_relative_path(&part->poses, reader, raw->forces.file) : FEM_OK;
+}
+
 static fem_status read_part(scene_reader *reader, const cJSON *node, int material_count, const fem_material *materials,
                             scene_part *part) {
     fem_status status = FEM_OK;
@@ -147,6 +160,7 @@ static fem_status read_part(scene_reader *reader, const cJSON *node, int materia
     part->training.held_out = raw.forces.held_out;
     part->training.loaded = raw.forces.sampling == 0;
     part->training.seed = (unsigned)raw.forces.seed;
+    FEM_TRY(read_poses_name(reader, cJSON_GetObjectItemCaseSensitive(node, "forces"), &raw, part));
     part->drag = (scene_drag){raw.drag.normal, raw.drag.tangential, raw.drag.samples};
     FEM_TRY(scene_read_modes(reader, cJSON_GetObjectItemCaseSensitive(node, "modes"), &raw.modes, part, &part->modes));
 done:
@@ -655,6 +669,7 @@ void scene_destroy(scene *s) {
         fem_free(s->parts[i].name);
         fem_mesh_destroy(&s->parts[i].mesh);
         fem_free(s->parts[i].fixed.items);
+        fem_free(s->parts[i].poses);
         scene_modes_destroy(&s->parts[i].modes);
         scene_seams_destroy(&s->parts[i]);
     }

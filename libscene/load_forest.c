@@ -399,18 +399,18 @@ static fem_status check_part(scene_reader *reader, const scene *s, const cJSON *
     if (part->modes.method == SCENE_MODES_SKETCH || part->modes.method == SCENE_MODES_FILE)
         return reader_fail(reader, node, "its modes are a %s, but the bases of instances are \"krylov\" or \"lanczos\"",
                            part->modes.method == SCENE_MODES_FILE ? "file" : "sketch");
-    if (part->forces == SCENE_CUBATURE)
-        return reader_fail(reader, node,
-                           "its forces are \"cubature\", which instances do not have; \"polynomial\", \"linear\" or "
-                           "\"full\" would do");
     for (int i = 0; part->forces == SCENE_POLYNOMIAL && i < part->mesh.region_count; i++) {
         fem_material_kind kind = part->mesh.materials[part->mesh.regions[i].material].kind;
         if (kind != FEM_STVK && kind != FEM_ORTHOTROPIC)
             return reader_fail(reader, node,
                                "the material of the region \"%.60s\" is %s, which has no polynomial; stvk and "
-                               "orthotropic have, and forces \"full\" or \"linear\" take any material",
+                               "orthotropic have, and forces \"cubature\", \"full\" or \"linear\" take any material",
                                part->mesh.regions[i].name, fem_material_kind_name(kind));
     }
+    if (part->poses)
+        return reader_fail(reader, node,
+                           "its training poses are given, but those of instances are made; \"sampling\": \"loads\" or "
+                           "\"gaussian\" would do");
     int most = solver_class_most_modes(part->mesh.vertex_count, part->fixed.count);
     if (part->modes.recipe.count > most)
         return reader_fail(reader, node, "%d modes were asked for, but it has at most %d", part->modes.recipe.count,
@@ -426,20 +426,19 @@ static fem_status check_part(scene_reader *reader, const scene *s, const cJSON *
 }
 
 static solver_part make_part(const scene *s, const scene_part *part) {
-    static const solver_forces_kind kinds[] = {SOLVER_FORCES_POLYNOMIAL, SOLVER_FORCES_LINEAR,
-                                               SOLVER_FORCES_FULL}; // as scene_forces_kind
-    solver_part                     p = {.name = part->name,
-                                         .mesh = &part->mesh,
-                                         .fixed_count = part->fixed.count,
-                                         .fixed = part->fixed.items,
-                                         .options = solver_class_default_options(),
-                                         .damping_mass = s->solver.damping_mass,
-                                         .damping_stiffness = s->solver.damping_stiffness};
+    solver_part p = {.name = part->name,
+                     .mesh = &part->mesh,
+                     .fixed_count = part->fixed.count,
+                     .fixed = part->fixed.items,
+                     .options = solver_class_default_options(),
+                     .damping_mass = s->solver.damping_mass,
+                     .damping_stiffness = s->solver.damping_stiffness};
     p.options.recipe = part->modes.recipe;
     p.options.recipe.keep = true;
-    p.options.recipe.linear = 0;
+    if (!part->modes.linear) p.options.recipe.linear = 0; // by what hangs on it
     p.options.modes = part->modes.recipe.count;
-    p.options.forces = kinds[part->forces];
+    p.options.forces = scene_forces_in_tree(part->forces);
+    p.options.training = part->training;
     p.options.quadrature = part->quadrature;
     p.options.mass = s->solver.mass;
     return p;

@@ -30,6 +30,27 @@ done:
     return status;
 }
 
+// How many linear modes the derivatives of each order are made of.
+static fem_status read_orders(scene_reader *reader, const cJSON *node, const raw_modes *raw, modes_recipe *recipe) {
+    int    order = 0;
+    size_t length = reader_enter(reader, "orders");
+    for (const cJSON *item = node ? node->child : NULL; item; item = item->next, order++) {
+        reader_leave(reader, length);
+        reader_enter(reader, "orders");
+        reader_enter_index(reader, order);
+        if (order >= raw->derivatives)
+            return reader_fail(reader, item, "is for derivatives of order %d, but \"derivatives\" is %d", order + 1,
+                               raw->derivatives);
+        int most = order == 0 ? recipe->linear : recipe->modes[order - 1];
+        if ((int)item->valuedouble > most)
+            return reader_fail(reader, item, "is %d, expected at most the %d %s", (int)item->valuedouble, most,
+                               order == 0 ? "linear modes" : "of the order below");
+        recipe->modes[order] = (int)item->valuedouble;
+    }
+    reader_leave(reader, length);
+    return FEM_OK;
+}
+
 fem_status scene_read_modes(scene_reader *reader, const cJSON *node, const raw_modes *raw, const scene_part *part,
                             scene_modes *modes) {
     static const unsigned seeds[] = {0, MODES_SEED_RIGID, MODES_SEED_QUADRATIC, MODES_SEED_RANDOM};
@@ -41,6 +62,8 @@ fem_status scene_read_modes(scene_reader *reader, const cJSON *node, const raw_m
     recipe->count = raw->count;
     recipe->derivatives = raw->derivatives;
     recipe->linear = raw->linear > 0 ? raw->linear : raw->derivatives > 0 && raw->count > 12 ? 12 : raw->count;
+    modes->linear = raw->linear > 0;
+    FEM_TRY(read_orders(reader, raw->orders, raw, recipe));
     recipe->condense = (modes_condense_method)raw->condense;
     recipe->energy = raw->energy;
     recipe->krylov.seeds = seeds[raw->seeds];

@@ -49,6 +49,7 @@ static fem_status read_domain(scene_reader *reader, const cJSON *item, scene *s)
     FEM_TRY(reader_table(reader, item, &scene_domain_table, &raw));
     own = &s->tree.own[domain];
     if (raw.modes >= 0) own->modes = raw.modes;
+    if (raw.derivatives >= 0) own->derivatives = raw.derivatives;
     if (raw.forces > 0) own->forces = (solver_forces_kind)(raw.forces - 1);
     if (!isnan(raw.stiffness) && !isnan(raw.frequency))
         return reader_fail(reader, item, "has \"stiffness\" and \"frequency\", which are the same thing, expected one");
@@ -99,17 +100,23 @@ done:
     return status;
 }
 
+solver_forces_kind scene_forces_in_tree(scene_forces_kind kind) {
+    static const solver_forces_kind kinds[] = {[SCENE_POLYNOMIAL] = SOLVER_FORCES_POLYNOMIAL,
+                                               [SCENE_LINEAR] = SOLVER_FORCES_LINEAR,
+                                               [SCENE_ALL_ELEMENTS] = SOLVER_FORCES_FULL,
+                                               [SCENE_CUBATURE] = SOLVER_FORCES_CUBATURE};
+    return kinds[kind];
+}
+
 static void copy_options(const raw_decompose *raw, const scene_part *part, scene *s) {
-    solver_assembly_options        *a = &s->tree.assembly;
-    static const solver_forces_kind kinds[] = {SOLVER_FORCES_POLYNOMIAL, SOLVER_FORCES_LINEAR, SOLVER_FORCES_FULL,
-                                               SOLVER_FORCES_CUBATURE}; // as scene_forces_kind
+    solver_assembly_options *a = &s->tree.assembly;
     *a = solver_assembly_default_options();
     modes_recipe recipe = part->modes.recipe;
     recipe.keep = true;
-    recipe.linear = 0; // by the places of each domain
+    if (!part->modes.linear) recipe.linear = 0; // by the places of each domain
     a->class.recipe = recipe;
     a->class.wrenches = raw->wrenches;
-    a->class.forces = kinds[part->forces];
+    a->class.forces = scene_forces_in_tree(part->forces);
     a->class.training = part->training;
     a->class.quadrature = part->quadrature;
     a->class.mass = s->solver.mass;
@@ -142,6 +149,11 @@ fem_status scene_read_decompose(scene_reader *reader, const cJSON *object, const
         return reader_fail(reader, node,
                            "the part's modes are a %s, but the bases of domains are \"krylov\" or \"lanczos\"",
                            part->modes.method == SCENE_MODES_FILE ? "file" : "sketch");
+    if (part->poses)
+        return reader_fail(
+            reader, node,
+            "the part's training poses are given, but those of domains are made; \"sampling\": \"loads\" "
+            "or \"gaussian\" would do");
     if (raw->modes >= 0 && raw->total > 0)
         return reader_fail(reader, node, "has \"modes\" for each domain and a \"total\" to share out, expected one");
     FEM_TRY(reader_prefix(reader, node, domain_decompose(&s->tree.domains, &part->mesh, &cut)));

@@ -61,7 +61,7 @@ fem_status scene_make_forest(solver_forest **forest, const scene *s, bool precom
                              char **notes, bool *kept);
 fem_status scene_precompute_forest(const scene *s, solver_forest *forest, const fem_progress *progress, char **notes,
                                    bool *kept);
-void       scene_report_forest(const solver_forest *forest, scene_result *result);
+void       scene_report_forest(const scene *s, const solver_forest *forest, scene_result *result);
 
 // Contact of the domains of a tree with the obstacles of the scene (motion_contact.c): of the tree itself, implicit, or
 // where its options do not allow that a load that stays over a step. Without obstacles the struct is zero.
@@ -85,6 +85,6 @@ void       scene_contacts_destroy(scene_contacts *c); // before the tree
 // Surface area at each vertex of a mesh. Caller frees.
 fem_status scene_vertex_areas(const fem_mesh *mesh, double **areas);
 
-void scene_report_assembly(const solver_assembly *assembly, scene_result *result);
+void scene_report_assembly(const scene *s, const solver_assembly *assembly, scene_result *result);
 
 #endif

@@ -24,7 +24,7 @@ done:
     return status;
 }
 
-void scene_report_forest(const solver_forest *f, scene_result *result) {
+void scene_report_forest(const scene *s, const solver_forest *f, scene_result *result) {
     int deformable = 0;
     for (int k = 0; k < f->part_count; k++) deformable += f->classes[k] && f->classes[k]->basis.r > 0;
     result->domains = f->count;
@@ -33,6 +33,7 @@ void scene_report_forest(const solver_forest *f, scene_result *result) {
     result->cached = f->cached == deformable;
     result->seconds_modes = f->seconds_modes;
     result->seconds_forces = f->seconds_forces;
+    scene_report_rules(s, f->part_count, f->classes, result);
 }
 
 // ---- the motion ----------------------------------------------------------------------------------------------------
@@ -124,7 +125,7 @@ static void energies(const scene_motion *motion, solver_energies *e) {
 
 static void report(const scene_motion *motion, scene_result *result) {
     const forest_motion *m = (const forest_motion *)motion;
-    scene_report_forest(m->forest, result);
+    scene_report_forest(m->s, m->forest, result);
     result->tree = solver_tree_get_report(m->tree);
     result->step.steps = m->steps;
     result->step.shifts = result->tree.shifts;
@@ -177,8 +178,10 @@ static fem_status step(scene_motion *motion, double time) {
     FEM_TRY(change_stiffness(m, time - h));
     FEM_TRY(apply_loads(m, time - h / 2));
     FEM_TRY(scene_contacts_apply(&m->contacts, time - h, time));
-    if (m->wind) FEM_TRY(scene_wind_apply(m->wind, m->tree, m->contacts.count > 0 && !m->contacts.implicit));
-    FEM_TRY(solver_tree_step(m->tree));
+    if (m->wind)
+        FEM_TRY(scene_wind_step(m->wind, m->tree, m->contacts.count > 0 && !m->contacts.implicit));
+    else
+        FEM_TRY(solver_tree_step(m->tree));
     motion->time = time;
     m->steps++;
 done:

@@ -80,22 +80,6 @@ static void save_class(void *context, fem_hash key, const solver_class *class) {
     fem_free(path);
 }
 
-// One line for all domains.
-static fem_status note_rules(const solver_assembly *a, const scene *s, char **notes) {
-    int  missed = 0, inverted = 0;
-    char text[400];
-    for (int i = 0; i < a->count; i++) {
-        missed += a->classes[i]->rule.count > 0 && !a->classes[i]->training.reached;
-        inverted += a->classes[i]->training.inverted;
-    }
-    if (missed == 0 && inverted == 0) return FEM_OK;
-    snprintf(text, sizeof text,
-             "cubature: %d of %d domains did not reach the error of %g; %d training poses inverted an element and were "
-             "made smaller",
-             missed, a->count, s->tree.assembly.class.training.error, inverted);
-    return scene_add_note(notes, text);
-}
-
 fem_status scene_assemble(solver_assembly **assembly, const scene *s, const fem_progress *progress, char **notes,
                           bool *kept) {
     const scene_part  *part = &s->parts[s->object];
@@ -105,7 +89,7 @@ fem_status scene_assemble(solver_assembly **assembly, const scene *s, const fem_
         solver_assembly_create(assembly, &part->mesh, &s->tree.domains, part->fixed.count, part->fixed.items,
                                &s->tree.assembly, s->cache ? &store : NULL, progress);
     if (kept) *kept = context.kept;
-    if (status == FEM_OK) status = note_rules(*assembly, s, notes);
+    if (status == FEM_OK) status = scene_note_rules(s, (*assembly)->count, (*assembly)->classes, notes);
     if (status != FEM_OK && status != FEM_STOPPED) fem_fail_prefix(status, "%s: part \"%s\": ", s->path, part->name);
     return status;
 }
@@ -116,34 +100,11 @@ fem_status scene_precompute_forest(const scene *s, solver_forest *forest, const 
     solver_class_store store = {.load = load_class, .save = save_class, .context = &context};
     fem_status         status = solver_forest_precompute(forest, s->cache ? &store : NULL, progress);
     if (kept) *kept = context.kept;
+    if (status == FEM_OK) status = scene_note_rules(s, forest->part_count, forest->classes, notes);
     return status;
 }
 
-// The rule of each domain; `training` has all elements and the worst errors. Without memory the list is left out.
-static void report_rules(const solver_assembly *a, scene_result *result) {
-    int count = 0;
-    for (int i = 0; i < a->count; i++) count += a->classes[i]->rule.count > 0;
-    fem_free(result->rules);
-    result->rules = NULL, result->rule_count = 0;
-    if (count == 0) return;
-    result->rules = fem_alloc((size_t)count, sizeof *result->rules);
-    cubature_training_report *all = &result->training;
-    *all = (cubature_training_report){.reached = true};
-    for (int i = 0; i < a->count; i++) {
-        const cubature_training_report *t = &a->classes[i]->training;
-        if (a->classes[i]->rule.count == 0) continue;
-        if (result->rules)
-            result->rules[result->rule_count++] =
-                (scene_rule){.domain = i, .elements = a->classes[i]->mesh.element_count, .training = *t};
-        all->elements += t->elements, all->poses += t->poses;
-        all->inverted += t->inverted, all->dropped += t->dropped;
-        all->fit_error = fmax(all->fit_error, t->fit_error);
-        all->held_out_error = fmax(all->held_out_error, t->held_out_error);
-        all->reached = all->reached && t->reached;
-    }
-}
-
-void scene_report_assembly(const solver_assembly *a, scene_result *result) {
+void scene_report_assembly(const scene *s, const solver_assembly *a, scene_result *result) {
     result->domains = a->count;
     result->cached_domains = a->cached;
     result->modes = a->modes;
@@ -152,7 +113,7 @@ void scene_report_assembly(const solver_assembly *a, scene_result *result) {
     result->seconds_forces = a->seconds_forces;
     for (int i = 0; i < a->count; i++)
         if (a->classes[i]->basis.r > 0 && !a->classes[i]->cached) result->cached = false;
-    report_rules(a, result);
+    scene_report_rules(s, a->count, a->classes, result);
 }
 
 // ---- the motion ----------------------------------------------------------------------------------------------------
@@ -223,7 +184,7 @@ static void energies(const scene_motion *motion, solver_energies *e) {
 
 static void report(const scene_motion *motion, scene_result *result) {
     const tree_motion *m = (const tree_motion *)motion;
-    scene_report_assembly(m->assembly, result);
+    scene_report_assembly(m->s, m->assembly, result);
     result->tree = solver_tree_get_report(m->tree);
     for (int i = 0; i < m->assembly->count && result->damping_stiffness == 0; i++) {
         double mass;
@@ -281,8 +242,10 @@ static fem_status step(scene_motion *motion, double time) {
     FEM_TRY(change_stiffness(m, time - h));
     FEM_TRY(apply_loads(m, time - h / 2));
     FEM_TRY(scene_contacts_apply(&m->contacts, time - h, time));
-    if (m->wind) FEM_TRY(scene_wind_apply(m->wind, m->tree, m->contacts.count > 0 && !m->contacts.implicit));
-    FEM_TRY(solver_tree_step(m->tree));
+    if (m->wind)
+        FEM_TRY(scene_wind_step(m->wind, m->tree, m->contacts.count > 0 && !m->contacts.implicit));
+    else
+        FEM_TRY(solver_tree_step(m->tree));
     motion->time = time;
     m->steps++;
 done:

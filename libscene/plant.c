@@ -14,12 +14,14 @@
 #include "libscene/text.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-enum { SHAPE = 9, FEATURES = 3 * SHAPE, ROUNDS = 20 };    // points of a shape
-static const double THINNEST = 0.12;                      // least radius of a branch over that at its base
-static const double TIP = 0.98;                           // share of a branch on which something can stand
-static const double LEAF_MODEL = 60;                      // length of a leaf over the thickness of its model
+enum { SHAPE = 9, FEATURES = 3 * SHAPE, ROUNDS = 20 }; // points of a shape
+static const double THINNEST = 0.12;                   // least radius of a branch over that at its base
+static const double TIP = 0.98;                        // share of a branch on which something can stand
+static const double LEAF_MODEL = 60;                   // length of a leaf over the thickness of its model
+static const double WOOD_POISSON = 0.35, LEAF_POISSON = 0.3;
 static const double PETIOLE = 0.15, PETIOLE_WIDTH = 0.06; // of the length of a leaf
 
 // Green wood: Young's modulus along the grain (of bending, and ten percent for shear), density with its water, ratios
@@ -56,6 +58,9 @@ scene_plant_options scene_plant_default_options(void) {
                                  .leaf_thickness = 0.0003,
                                  .leaf_frequency = 5,
                                  .leaf_scale = 1,
+                                 .cubature_error = 0.02,
+                                 .leaf_cells = 8,
+                                 .leaf_derivatives = 1,
                                  .wind = 6,
                                  .seed = 1,
                                  .seconds = 8};
@@ -73,6 +78,10 @@ static fem_status check_options(const scene_plant_options *o) {
                  {"leaf_thickness", o->leaf_thickness, 1e-6, 1},
                  {"leaf_frequency", o->leaf_frequency, 1e-3, 1e4},
                  {"leaf_scale", o->leaf_scale, 1e-3, 1e3},
+                 {"leaves", o->leaves, 0, 1e6},
+                 {"cubature_error", o->cubature_error, 1e-6, 0.9},
+                 {"leaf_cells", o->leaf_cells, 2, 100},
+                 {"leaf_derivatives", o->leaf_derivatives, 0, 3},
                  {"wind", o->wind, 0, 100},
                  {"seconds", o->seconds, 0.1, 1e5}};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
@@ -182,6 +191,16 @@ static int nearest(const plant *p, int branch, const double *centres) {
     return best;
 }
 
+// A class for each branch.
+static fem_status find_own_classes(plant *p) {
+    int n = p->s->branch_count;
+    p->medoid = fem_alloc((size_t)n, sizeof *p->medoid);
+    if (!p->medoid) return fem_fail(FEM_NO_MEMORY, "plant: no memory for %d classes", n);
+    for (int i = 0; i < n; i++) p->medoid[i] = p->shapes[i].class = i;
+    p->class_count = n;
+    return FEM_OK;
+}
+
 // Clusters: begun with the farthest branches, moved to the means, shown by the member nearest to the mean.
 static fem_status find_classes(plant *p) {
     int     n = p->s->branch_count, children = 0;
@@ -267,14 +286,13 @@ static fem_status fit_class(plant *p, int class, int *elements) {
     return status;
 }
 
-static fem_leaf leaf_of(const plant *p) {
-    double L = p->leaf_length;
+static fem_leaf leaf_of(const plant *p, double L, double width) {
     return (fem_leaf){.length = (1 - PETIOLE) * L,
-                      .width = p->leaf_width,
+                      .width = width,
                       .thickness = L / LEAF_MODEL,
                       .petiole_length = PETIOLE * L,
-                      .petiole_width = fmin(PETIOLE_WIDTH * L, 0.5 * p->leaf_width),
-                      .cells = 8,
+                      .petiole_width = fmin(PETIOLE_WIDTH * L, 0.5 * width),
+                      .cells = p->o->leaf_cells,
                       .layers = 1};
 }
 static double leaf_density(const plant *p) {
@@ -284,7 +302,7 @@ static double leaf_density(const plant *p) {
 // The modulus with which the lowest frequency of a leaf is the one that is wanted: frequencies go with its root.
 static fem_status tune_leaf(plant *p, int *elements) {
     fem_status            status = FEM_OK;
-    fem_leaf              leaf = leaf_of(p);
+    fem_leaf              leaf = leaf_of(p, p->leaf_length, p->leaf_width);
     fem_mesh              mesh = {0};
     fem_body             *body = NULL;
     fem_sparse            K = {0}, M = {0};
@@ -322,6 +340,18 @@ done:
     return status;
 }
 
+static fem_status count_leaf_elements(const plant *p, int *elements) {
+    for (int k = 0; k < p->s->leaf_count; k++) {
+        fem_mesh mesh = {0};
+        fem_leaf leaf = leaf_of(p, p->s->leaves[k].length * p->o->leaf_scale, p->s->leaves[k].width * p->o->leaf_scale);
+        fem_status status = fem_generate_leaf(&mesh, p->o->hex ? FEM_H8 : FEM_T4, &leaf);
+        *elements += mesh.element_count;
+        fem_mesh_destroy(&mesh);
+        if (status != FEM_OK) return status;
+    }
+    return FEM_OK;
+}
+
 // ---- text
 // ------------------------------------------------------------------------------------------------------------
 
@@ -347,6 +377,27 @@ static void put_wood(scene_text *t, const wood *w) {
     scene_text_print(t, "}");
 }
 
+// Shear modulus 2 (mu10 + mu01) and bulk modulus 2 v1 of an isotropic material, half of the shear in each invariant.
+static void put_mooney(scene_text *t, const char *name, double density, double young, double poisson) {
+    double                   constants[] = {density, young / (8 * (1 + poisson)), young / (8 * (1 + poisson)),
+                                            young / (6 * (1 - 2 * poisson))};
+    static const char *const keys[] = {"density", "mu10", "mu01", "v1"};
+    scene_text_print(t, "    \"%s\": {\"type\": \"mooney-rivlin\"", name);
+    for (int i = 0; i < 4; i++) {
+        scene_text_print(t, ", \"%s\": ", keys[i]);
+        scene_text_number(t, constants[i], 6);
+    }
+    scene_text_print(t, "}");
+}
+
+// Gaussian poses are as many as make the error at held-out poses that of the fit.
+static void put_cubature(scene_text *t, const plant *p) {
+    scene_text_print(t, "      \"forces\": {\"type\": \"cubature\", \"error\": ");
+    scene_text_number(t, p->o->cubature_error, 6);
+    if (p->o->gaussian) scene_text_print(t, ", \"sampling\": \"gaussian\", \"poses\": 200");
+    scene_text_print(t, "}, ");
+}
+
 static void put_branch_part(scene_text *t, const plant *p, int class) {
     const branch_shape *shape = &p->shapes[p->medoid[class]];
     double              radii[SHAPE];
@@ -363,28 +414,51 @@ static void put_branch_part(scene_text *t, const plant *p, int class) {
     put_numbers(t, SHAPE, radii);
     scene_text_print(t, ", \"rings\": %d, \"segment\": ", p->o->rings);
     scene_text_number(t, shape->length / p->o->segments, 6);
-    scene_text_print(t,
-                     "}},\n      \"material\": \"wood\", \"fixed\": \"root\", \"modes\": {\"count\": %d},\n"
-                     "      \"drag\": {\"normal\": 1.8, \"samples\": 24}\n    }",
+    scene_text_print(t, "}},\n      \"material\": \"wood\", \"fixed\": \"root\", \"modes\": {\"count\": %d},\n",
                      p->o->branch_modes);
+    if (p->o->mooney)
+        put_cubature(t, p);
+    else
+        scene_text_print(t, "      ");
+    scene_text_print(t, "\"drag\": {\"normal\": 1.8, \"samples\": 24}\n    }");
 }
 
-static void put_leaf_part(scene_text *t, const plant *p) {
-    fem_leaf    leaf = leaf_of(p);
+// Derivatives of second order are made of the first three linear modes, of which P0 has those of translation.
+static void put_leaf_modes(scene_text *t, const plant *p) {
+    int count = p->o->leaf_modes, linear = count < 6 ? count : 6;
+    scene_text_print(t, "\"modes\": {\"count\": %d", count);
+    if (p->o->mooney && p->o->leaf_derivatives != 1)
+        scene_text_print(t, ", \"derivatives\": %d", p->o->leaf_derivatives);
+    if (p->o->mooney && p->o->leaf_derivatives > 1) {
+        scene_text_print(t, ", \"linear\": %d, \"orders\": [%d, %d", linear, linear, linear < 3 ? linear : 3);
+        scene_text_print(t, p->o->leaf_derivatives > 2 ? ", %d]" : "]", linear < 2 ? linear : 2);
+    }
+    scene_text_print(t, "},\n");
+}
+
+// number < 0: the one leaf that stands for all
+static void put_leaf_part(scene_text *t, const plant *p, int number) {
+    double   L = number < 0 ? p->leaf_length : p->s->leaves[number].length * p->o->leaf_scale;
+    double   width = number < 0 ? p->leaf_width : p->s->leaves[number].width * p->o->leaf_scale;
+    fem_leaf leaf = leaf_of(p, L, width);
+    char     name[32] = "leaf";
+    if (number >= 0) snprintf(name, sizeof name, "leaf%d", number);
     const char *names[] = {"length", "width", "thickness", "petiole_length", "petiole_width"};
     double      values[] = {leaf.length, leaf.width, leaf.thickness, leaf.petiole_length, leaf.petiole_width};
-    scene_text_print(t, "    \"leaf\": {\n      \"mesh\": {\"leaf\": {\"element\": \"%s\", ",
+    scene_text_print(t, "    \"%s\": {\n      \"mesh\": {\"leaf\": {\"element\": \"%s\", ", name,
                      p->o->hex ? "hex" : "tet");
     for (int i = 0; i < 5; i++) {
         scene_text_print(t, "\"%s\": ", names[i]);
         scene_text_number(t, values[i], 6);
         scene_text_print(t, ", ");
     }
-    scene_text_print(
-        t,
-        "\"cells\": %d}},\n      \"material\": \"leaf\", \"fixed\": \"root\", \"modes\": {\"count\": %d},\n"
-        "      \"forces\": {\"type\": \"linear\"}, \"drag\": {\"normal\": 1.2, \"samples\": 8}\n    }",
-        leaf.cells, p->o->leaf_modes);
+    scene_text_print(t, "\"cells\": %d}},\n      \"material\": \"leaf\", \"fixed\": \"root\", ", leaf.cells);
+    put_leaf_modes(t, p);
+    if (p->o->mooney)
+        put_cubature(t, p);
+    else
+        scene_text_print(t, "      \"forces\": {\"type\": \"linear\"}, ");
+    scene_text_print(t, "\"drag\": {\"normal\": 1.2, \"samples\": 8}\n    }");
 }
 
 // Place of an instance in the coordinates of its parent's part: rotation as axis times angle.
@@ -461,12 +535,14 @@ static void indent(scene_text *t, int depth) {
 // Rows [x, y, z, rx, ry, rz, scale] in the coordinates of the part of the branch.
 static void put_leaves(scene_text *t, const plant *p, int branch, int depth) {
     const branch_shape *shape = &p->shapes[branch], *class = class_of(p, branch);
-    bool                some = false;
-    indent(t, depth);
-    scene_text_print(t, "{\"part\": \"leaf\", \"reach\": ");
-    scene_text_number(t, class->length + p->leaf_length * class->length / shape->length,
-                      3); // near it is by construction
-    scene_text_print(t, ", \"places\": [\n");
+    bool                some = false, own = p->o->distinct;
+    double              reach = class->length + p->leaf_length * class->length / shape->length; // near by construction
+    if (!own) {
+        indent(t, depth);
+        scene_text_print(t, "{\"part\": \"leaf\", \"reach\": ");
+        scene_text_number(t, reach, 3);
+        scene_text_print(t, ", \"places\": [\n");
+    }
     for (int k = p->first_leaf[branch]; k >= 0; k = p->next_leaf[k]) {
         const scene_leaf *leaf = &p->s->leaves[k];
         double            away[3], offset[3], local[3], radius, axes[9], R[9], row[7];
@@ -479,21 +555,29 @@ static void put_leaves(scene_text *t, const plant *p, int branch, int depth) {
             row[i] = class->length * (local[i] + (size > 0 ? offset[i] / shape->length * fmin(1, most / size) : 0));
         for (int c = 0; c < 3; c++) { // x of the part is the leaf's y, y of the part minus its x
             int    from = c == 0 ? 1 : c == 1 ? 0 : 2;
-            double v[3] = {leaf->Q[from], leaf->Q[3 + from], leaf->Q[6 + from]}, w[3], own[3];
+            double v[3] = {leaf->Q[from], leaf->Q[3 + from], leaf->Q[6 + from]}, w[3], turned[3];
             upright(v, w);
-            to_axes(shape->axes, w, own);
-            for (int i = 0; i < 3; i++) own[i] *= c == 1 ? -1 : 1;
-            column(axes, c, own);
+            to_axes(shape->axes, w, turned);
+            for (int i = 0; i < 3; i++) turned[i] *= c == 1 ? -1 : 1;
+            column(axes, c, turned);
         }
         memcpy(R, axes, sizeof R);
         rotation_vector(R, row + 3);
         row[6] = leaf->length * p->o->leaf_scale / p->leaf_length * class->length / shape->length;
         if (some) scene_text_print(t, ",\n");
-        indent(t, depth + 1);
-        put_numbers(t, 7, row);
+        indent(t, own ? depth : depth + 1);
         some = true;
+        if (!own) {
+            put_numbers(t, 7, row);
+            continue;
+        }
+        scene_text_print(t, "{\"part\": \"leaf%d\", \"reach\": ", k);
+        scene_text_number(t, reach, 3);
+        scene_text_print(t, ", \"translation\": "), put_numbers(t, 3, row);
+        scene_text_print(t, ", \"rotation\": "), put_numbers(t, 3, row + 3);
+        scene_text_print(t, "}");
     }
-    scene_text_print(t, "]}");
+    if (!own) scene_text_print(t, "]}");
 }
 
 static void put_branch(scene_text *t, const plant *p, int branch, int depth) {
@@ -549,8 +633,14 @@ static void put_scene(scene_text *t, const plant *p) {
     scene_text_print(t, "{\n  \"limber\": 1,\n  \"title\": ");
     scene_text_string(t, o->title ? o->title : "A plant");
     scene_text_print(t, ",\n  \"materials\": {\n");
-    put_wood(t, &woods[o->wood]);
-    if (p->s->leaf_count > 0) {
+    if (o->mooney)
+        put_mooney(t, "wood", woods[o->wood].density, woods[o->wood].young, WOOD_POISSON);
+    else
+        put_wood(t, &woods[o->wood]);
+    if (p->s->leaf_count > 0 && o->mooney) {
+        scene_text_print(t, ",\n");
+        put_mooney(t, "leaf", leaf_density(p), p->leaf_young, LEAF_POISSON);
+    } else if (p->s->leaf_count > 0) {
         scene_text_print(t, ",\n    \"leaf\": {\"density\": ");
         scene_text_number(t, leaf_density(p), 6);
         scene_text_print(t, ", \"young\": ");
@@ -562,9 +652,9 @@ static void put_scene(scene_text *t, const plant *p) {
         if (c > 0) scene_text_print(t, ",\n");
         put_branch_part(t, p, c);
     }
-    if (p->s->leaf_count > 0) {
+    for (int k = 0; k < (o->distinct ? p->s->leaf_count : p->s->leaf_count > 0); k++) {
         scene_text_print(t, ",\n");
-        put_leaf_part(t, p);
+        put_leaf_part(t, p, o->distinct ? k : -1);
     }
     scene_text_print(t, "\n  },\n  \"objects\": [\n");
     for (int i = 0; i < p->s->branch_count; i++) {
@@ -581,8 +671,10 @@ static void put_scene(scene_text *t, const plant *p) {
         scene_text_number(t, p->low[2], 6);
         scene_text_print(t, ", \"seed\": %d}},\n", o->seed);
     }
-    scene_text_print(t, "  \"solver\": {\"method\": \"reduced\", \"step\": 0.0166667, \"damping\": {\"mass\": 0.15, "
-                        "\"stiffness\": 0.006}},\n");
+    // of blades that bend far, short steps with one pass cost the least (bench_maple)
+    scene_text_print(
+        t, "  \"solver\": {\"method\": \"reduced\", %s, \"damping\": {\"mass\": 0.15, \"stiffness\": 0.006}},\n",
+        o->mooney ? "\"step\": 0.005, \"passes\": 1" : "\"step\": 0.0166667");
     scene_text_print(t, "  \"output\": {\"frames\": %d, \"rate\": 30, \"formats\": [\"glb\"]}\n}\n",
                      (int)(30 * o->seconds) + 1);
 }
@@ -604,7 +696,7 @@ static double extent(const scene_skeleton *s) {
     return fmax(high[0] - low[0], fmax(high[1] - low[1], high[2] - low[2]));
 }
 
-static fem_status mend(const scene_skeleton *s, scene_skeleton *out) {
+static fem_status mend(const scene_skeleton *s, int leaves, scene_skeleton *out) {
     fem_status status = FEM_OK;
     double     least = LEAST_RADIUS * extent(s);
     int       *number = fem_alloc((size_t)s->branch_count, sizeof *number);
@@ -635,11 +727,12 @@ static fem_status mend(const scene_skeleton *s, scene_skeleton *out) {
         }
         for (int k = 0; k < to->point_count; k++) to->radii[k] = fmax(to->radii[k], least);
     }
-    for (int i = 0; i < s->leaf_count; i++) {
-        out->leaves[i] = s->leaves[i];
-        out->leaves[i].branch = number[s->leaves[i].branch];
+    out->leaf_count = leaves > 0 && leaves < s->leaf_count ? leaves : s->leaf_count;
+    for (int i = 0; i < out->leaf_count; i++) {
+        const scene_leaf *from = &s->leaves[(size_t)i * (size_t)s->leaf_count / (size_t)out->leaf_count];
+        out->leaves[i] = *from;
+        out->leaves[i].branch = number[from->branch];
     }
-    out->leaf_count = s->leaf_count;
 done:
     fem_free(number), fem_free(moved);
     return status;
@@ -722,13 +815,13 @@ fem_status scene_plant_write(const scene_skeleton *skeleton, const scene_plant_o
                               depth_of(skeleton, i), (JSON_DEPTH - 10) / 2);
             goto done;
         }
-    FEM_TRY(mend(skeleton, &mended));
+    FEM_TRY(mend(skeleton, options->leaves, &mended));
     int stubs = skeleton->branch_count - mended.branch_count;
     skeleton = &mended;
     FEM_TRY(link_parts(&p));
     measure(&p);
     for (int i = 0; i < skeleton->branch_count; i++) find_shape(&skeleton->branches[i], &p.shapes[i]);
-    FEM_TRY(find_classes(&p));
+    FEM_TRY(options->distinct ? find_own_classes(&p) : find_classes(&p));
     scene_plant_report r = {.branches = skeleton->branch_count, .leaves = skeleton->leaf_count, .stubs = stubs};
     for (int c = 0; c < p.class_count; c++) {
         int elements = 0;
@@ -738,7 +831,10 @@ fem_status scene_plant_write(const scene_skeleton *skeleton, const scene_plant_o
     if (skeleton->leaf_count > 0) {
         int elements = 0;
         FEM_TRY(tune_leaf(&p, &elements));
-        r.elements += skeleton->leaf_count * elements;
+        if (options->distinct)
+            FEM_TRY(count_leaf_elements(&p, &r.elements));
+        else
+            r.elements += skeleton->leaf_count * elements;
     }
     place_branches(&p);
     r.classes = p.class_count;

@@ -24,7 +24,8 @@ struct scene_record {
     double       synced, sync_cost, seconds;
     // with write_obj: the surface at rest, where its vertices are in the mesh, and as it is written
     fem_surface   skin;
-    fem_embedding embedding;
+    int          *skin_vertices; // of the mesh, per vertex of the skin
+    fem_embedding embedding;     // of a surface that is not the skin
     double       *moved;
 };
 
@@ -88,9 +89,31 @@ void scene_record_destroy(scene_record *record) {
     fem_free(record->times);
     fem_free(record->values);
     fem_free(record->moved);
+    fem_free(record->skin_vertices);
     fem_surface_destroy(&record->skin);
     fem_embedding_destroy(&record->embedding);
     fem_free(record);
+}
+
+// The skin of the mesh, and which vertices it has: looking for the elements around them would take those of another
+// instance where two overlap.
+static fem_status find_skin(scene_record *r, const fem_mesh *mesh) {
+    fem_status status = FEM_OK;
+    int       *triangles = NULL, count = 0, next = 0;
+    bool      *seen = fem_calloc((size_t)mesh->vertex_count, sizeof *seen);
+    FEM_TRY(fem_surface_of_mesh(&r->skin, mesh));
+    FEM_TRY(fem_mesh_surface(mesh, &count, &triangles, NULL));
+    r->skin_vertices = fem_alloc((size_t)r->skin.vertex_count, sizeof *r->skin_vertices);
+    if (!seen || !r->skin_vertices) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for a surface of %d vertices", r->skin.vertex_count);
+        goto done;
+    }
+    for (size_t i = 0; i < 3 * (size_t)count; i++) seen[triangles[i]] = true;
+    for (int v = 0; v < mesh->vertex_count; v++) // in the order of the mesh, as the skin's
+        if (seen[v]) r->skin_vertices[next++] = v;
+done:
+    fem_free(triangles), fem_free(seen);
+    return status;
 }
 
 // The surface that is written: the scene's own, or the skin of the mesh.
@@ -99,12 +122,10 @@ static fem_status embed_surface(scene_record *r, char **notes) {
     const fem_mesh    *mesh = &r->s->parts[r->s->object].mesh;
     const fem_surface *surface = &r->s->surface;
     if (surface->vertex_count == 0) {
-        FEM_TRY(fem_surface_of_mesh(&r->skin, mesh));
-        FEM_TRY(fem_embed_skin(&r->embedding, mesh));
+        FEM_TRY(find_skin(r, mesh));
         surface = &r->skin;
-    } else {
+    } else
         FEM_TRY(fem_embed_points(&r->embedding, mesh, surface->vertex_count, surface->vertices));
-    }
     r->moved = fem_alloc(3 * (size_t)surface->vertex_count, sizeof *r->moved);
     if (!r->moved) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for a surface of %d vertices", surface->vertex_count);
@@ -125,7 +146,11 @@ static fem_status write_surface(const scene_record *r, const double *u) {
     fem_status  status = FEM_OK;
     fem_surface shown = r->skin.vertex_count > 0 ? r->skin : r->s->surface;
     char       *path = NULL;
-    fem_embedding_apply(&r->embedding, u, r->moved);
+    if (r->skin_vertices)
+        for (size_t v = 0; v < (size_t)shown.vertex_count; v++)
+            memcpy(r->moved + 3 * v, u + 3 * (size_t)r->skin_vertices[v], 3 * sizeof *r->moved);
+    else
+        fem_embedding_apply(&r->embedding, u, r->moved);
     for (size_t i = 0; i < 3 * (size_t)shown.vertex_count; i++) r->moved[i] += shown.vertices[i];
     shown.vertices = r->moved;
     FEM_TRY(frame_path(r, r->frames, "obj", &path));

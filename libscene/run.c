@@ -331,10 +331,10 @@ fem_status scene_precompute(const scene *s, const fem_progress *progress, scene_
                         s->cache ? "its solver.method is not \"reduced\"" : "there is no cache to keep it in");
     if (s->forest.count > 0) {
         FEM_TRY(scene_make_forest(&forest, s, true, progress, &sim.notes, &result->kept));
-        scene_report_forest(forest, result);
+        scene_report_forest(s, forest, result);
     } else if (s->tree.domains.count > 0) {
         FEM_TRY(scene_assemble(&assembly, s, progress, &sim.notes, &result->kept));
-        scene_report_assembly(assembly, result);
+        scene_report_assembly(s, assembly, result);
     } else {
         FEM_TRY(make_body(&sim));
         FEM_TRY(

@@ -50,6 +50,7 @@ typedef struct scene_loading {
 typedef struct scene_modes {
     scene_modes_method method;
     modes_recipe       recipe; // krylov, lanczos; of a sketch only count, energy and condense
+    bool               linear; // was recipe.linear given? Domains and instances choose it by their places otherwise
     char              *file;   // of SCENE_MODES_FILE, relative to where the program runs
     int                load_count;
     scene_loading     *loads; // of a sketch
@@ -78,6 +79,7 @@ typedef struct scene_part {
     scene_modes               modes;
     scene_forces_kind         forces;
     cubature_training_options training; // SCENE_CUBATURE
+    char                     *poses;    // file of training poses, or NULL
     int                       seam_count;
     scene_seam               *seams;
     scene_drag                drag;
@@ -244,9 +246,10 @@ void scene_move_point(const scene_move *move, double time, const double X[3], do
 
 // ---- run and out ----------------------------------------------------------------------------------------------------
 
-// The cubature of one domain.
+// The cubature of one domain, or of one part of a scene with several objects.
 typedef struct scene_rule {
-    int                      domain;
+    int                      domain;   // its number, or that of the part
+    int                      part;     // of the scene, that says how it was trained
     int                      elements; // of the domain, of which training.elements were chosen
     cubature_training_report training;
 } scene_rule;

@@ -62,12 +62,19 @@ fem_status  scene_skeleton_grow(scene_skeleton *skeleton, scene_species species,
 typedef struct scene_plant_options {
     scene_species wood;
     int           classes;                  // of branches, at most; the trunks have one of their own
+    bool          distinct;                 // every branch and every leaf is a class of its own, with its own shape
+    bool          mooney;                   // Mooney-Rivlin materials with forces by cubature, for branches and leaves
     int           branch_modes, leaf_modes; // of a class
     bool          hex;                      // branches of hexahedra, not tetrahedra
     int           rings, segments;          // cells of a branch from axis to surface, and along it
     double        leaf_thickness;           // m: with the density it gives the mass
     double        leaf_frequency;           // Hz: lowest of a leaf of mean size that is held at its petiole
     double        leaf_scale;               // factor on leaves
+    int           leaves;                   // at most, evenly taken from the skeleton's; 0: all
+    int           leaf_cells;               // cells of a leaf along its blade
+    double        cubature_error;           // with `mooney`
+    bool          gaussian;                 // training poses are Gaussian, as in P0, not answers to loads
+    int           leaf_derivatives;         // orders of derivatives in the basis of a leaf (with `mooney`)
     double        wind;                     // m/s at 10 m; 0: none
     int           seed;                     // of the wind
     double        seconds;                  // of the run

@@ -336,7 +336,6 @@ fem_status scene_stitching_linear(scene_stitching *t, scene_stitch_form form, mo
         FEM_TRY(modes_stitched_rayleigh(t->stitched, linear));
     } else {
         options.form = (modes_stitch_form)form;
-        options.refine = form == SCENE_STITCH_ATTACHMENT && is_scaled(t); // modes of stiffer domains are no use
         FEM_TRY(scale_frequencies(t, &old));
         FEM_TRY(modes_stitched_modes(t->stitched, &old, &options, linear, NULL));
     }

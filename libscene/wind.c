@@ -38,6 +38,10 @@ fem_status scene_read_wind(scene_reader *reader, const cJSON *environment, const
 
 // ---- on a tree -----------------------------------------------------------------------------------------------------
 
+// A step turns normals by at most so many radians, if it need not be taken in more parts than that.
+static const double LONGEST_TURN = 2;
+enum { MOST_PARTS = 64 };
+
 struct scene_wind {
     solver_wind         *wind;
     solver_wind_load    *load;
@@ -97,6 +101,25 @@ done:
     return status;
 }
 
-fem_status scene_wind_apply(scene_wind *wind, solver_tree *tree, bool besides) {
-    return besides ? solver_wind_load_add(wind->load, tree) : solver_wind_load_apply(wind->load, tree);
+// Where normals turn too fast for the step (solver_wind_load_turning) it is taken in equal parts, with the wind of
+// each. Loads that stand beside the wind's would have to be made anew for every part, so there it is not.
+fem_status scene_wind_step(scene_wind *wind, solver_tree *tree, bool besides) {
+    fem_status status = FEM_OK;
+    double     h = solver_tree_time_step(tree);
+    if (besides) {
+        FEM_TRY(solver_wind_load_add(wind->load, tree));
+        return solver_tree_step(tree);
+    }
+    FEM_TRY(solver_wind_load_apply(wind->load, tree));
+    double parts = fmin(fmax(1, ceil(h * solver_wind_load_turning(wind->load) / LONGEST_TURN)), MOST_PARTS);
+    for (int k = 0; k < (int)parts; k++) {
+        if (parts > 1) {
+            FEM_TRY(solver_tree_set_time_step(tree, h / parts));
+            FEM_TRY(solver_wind_load_apply(wind->load, tree));
+        }
+        FEM_TRY(solver_tree_step(tree));
+    }
+done:
+    if (solver_tree_set_time_step(tree, h) != FEM_OK && status == FEM_OK) status = FEM_BAD_INPUT;
+    return status;
 }

@@ -23,6 +23,7 @@ solver_assembly_options solver_assembly_default_options(void) {
 
 solver_domain_options solver_assembly_domain_options(const solver_assembly_options *o) {
     return (solver_domain_options){.modes = o->total > 0 ? SOLVER_MODES_SHARED : o->class.modes,
+                                   .derivatives = o->class.recipe.derivatives,
                                    .forces = o->class.forces,
                                    .stiffness = 1,
                                    .damping_mass = o->damping_mass,
@@ -191,6 +192,7 @@ static fem_status make_class(assembly_work *w, int domain, const fem_progress *p
     }
     o.modes = w->modes[domain];
     o.forces = w->domains[domain].forces;
+    o.recipe.derivatives = w->domains[domain].derivatives;
     FEM_TRY(fem_mesh_copy(&mesh, &part->mesh));
     for (size_t v = 0; v < (size_t)mesh.vertex_count; v++) vec3_axpy(mesh.vertices + 3 * v, -1, w->a->origin[domain]);
     fem_mesh *around = &w->around[domain];
@@ -437,6 +439,9 @@ static fem_status check(const assembly_work *w) {
         if (!(d->stiffness > 0 && isfinite(d->stiffness)))
             return fem_fail(FEM_BAD_INPUT, "%s: the stiffness factor is %g, expected > 0", w->tree->name[i],
                             d->stiffness);
+        if (d->derivatives < 0 || d->derivatives > MODES_MOST_ORDER)
+            return fem_fail(FEM_BAD_INPUT, "%s: derivatives of order %d, expected 0 to %d", w->tree->name[i],
+                            d->derivatives, MODES_MOST_ORDER);
         bool by_ratio = d->damping_stiffness == SOLVER_DAMPING_BY_RATIO;
         if (!(d->damping_mass >= 0 && (d->damping_stiffness >= 0 || by_ratio) &&
               isfinite(d->damping_mass + d->damping_stiffness)))

@@ -14,6 +14,7 @@
 // What one domain has of its own.
 typedef struct solver_domain_options {
     int                modes;             // 0: rigid; SOLVER_MODES_SHARED: its share
+    int                derivatives;       // orders in its basis, as recipe.derivatives
     solver_forces_kind forces;            //
     double             stiffness;         // factor on its forces, > 0; frequencies go with its root
     double             damping_mass;      // Rayleigh's alpha, 1/s

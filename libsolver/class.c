@@ -192,6 +192,8 @@ static fem_status make_basis(solver_class *c, const modes_problem *problem, cons
     if (!nonlinear(o->forces)) recipe.derivatives = 0;
     if (recipe.linear == 0) recipe.linear = choose_linear(o->modes, count);
     if (recipe.linear > o->modes) recipe.linear = o->modes;
+    for (int k = 0; k < MODES_MOST_ORDER; k++)
+        if (recipe.modes[k] > recipe.linear) recipe.modes[k] = recipe.linear;
     int linear = recipe.derivatives > 0 ? recipe.linear : o->modes;
     recipe.krylov.interface_count = count;
     recipe.krylov.interfaces = wrenches;

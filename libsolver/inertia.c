@@ -264,3 +264,42 @@ double solver_inertia_momentum(const solver_inertia *inertia, const solver_inert
     }
     return twice / 2;
 }
+
+// 2 T = m v.v + w.J w + dq.Mqq dq + 2 v.(w x s) + 2 v.S1 dq + 2 w.Sth dq
+void solver_inertia_derivatives(const solver_inertia *inertia, const double *q, const double v[3], const double w[3],
+                                const double *dq, double momentum[6], double *modal, double *gradient, double *work) {
+    int     r = inertia->r;
+    double *W7q = work, *W7dq = work + 9 * (size_t)r;
+    double  s[3], Z[9], N[9] = {0}, S1dq[3] = {0}, vw[3], ws[3], sv[3], Zw[3], spin[3], w2 = vec3_dot(w, w);
+    if (r > 0) dense_gemv_set(9 * r, r, 1, inertia->W7, q, W7q);
+    if (r > 0) dense_gemv_set(9 * r, r, 1, inertia->W7, dq, W7dq);
+    if (r > 0) dense_gemv_set(r, r, 1, inertia->Mqq, dq, modal);
+    for (int k = 0; k < 3; k++) s[k] = inertia->s0[k];
+    for (int k = 0; k < 9; k++) Z[k] = inertia->Z0[k];
+    vec3_cross(vw, v, w);
+    for (int l = 0; l < r; l++) {
+        const double *W5 = inertia->W5 + 9 * l, *S1 = inertia->S1 + 3 * l, *P = W7q + 9 * l;
+        double        N_l[9], Nw[3], turn[3], coriolis[3];
+        vec3_axpy(s, q[l], S1);
+        vec3_axpy(S1dq, dq[l], S1);
+        for (int k = 0; k < 9; k++) {
+            N_l[k] = W5[k] + P[k];
+            N[k] += dq[l] * N_l[k];
+            Z[k] += q[l] * (W5[k] + W5[3 * (k % 3) + k / 3] + P[k]);
+        }
+        twice_skew(turn, N_l);
+        twice_skew(coriolis, W7dq + 9 * l);
+        mat3_mul_vec(Nw, N_l, w);
+        modal[l] += vec3_dot(S1, v) + vec3_dot(turn, w);
+        gradient[l] = vec3_dot(S1, vw) + (N_l[0] + N_l[4] + N_l[8]) * w2 - vec3_dot(w, Nw) - vec3_dot(coriolis, w);
+    }
+    double trace = Z[0] + Z[4] + Z[8];
+    vec3_cross(ws, w, s);
+    vec3_cross(sv, s, v);
+    mat3_mul_vec(Zw, Z, w);
+    twice_skew(spin, N);
+    for (int k = 0; k < 3; k++) {
+        momentum[k] = inertia->m * v[k] + ws[k] + S1dq[k];
+        momentum[3 + k] = sv[k] + trace * w[k] - Zw[k] + spin[k];
+    }
+}

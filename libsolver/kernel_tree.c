@@ -130,8 +130,21 @@ INLINE real part_of(const double *x, int n, int v) {
     return part;
 }
 
-// Sums over the modes of the parents, with q and dq, of the 12 rows of a and F. An interface is mostly the only one of
-// its kind: reading it is what takes time.
+// Sums of `rows` rows of an interface times q and dq, as partial sums along the modes.
+INLINE void sums_of_rows(int rows, int width, int r, const real *row, const double *q, const double *dq, real *x,
+                         real *y) {
+    UNROLL_12 for (int i = 0; i < rows; i++) x[i] = y[i] = real_set(0);
+    for (int v = 0; v < width; v++) {
+        real at = part_of(q, r, v), to = part_of(dq, r, v);
+        UNROLL_12 for (int i = 0; i < rows; i++) {
+            real f = row[i * width + v];
+            x[i] += f * at, y[i] += f * to;
+        }
+    }
+}
+
+// Sums over the modes of the parents, with q and dq, of the 12 rows of a and F, or 9 of flat interfaces. An interface
+// is mostly the only one of its kind: reading it is what takes time.
 static void sums_over_modes(const solver_tree *tree, const tree_block *block, const double *q, const double *dq,
                             real *sum, real *rate) {
     real part[24][LANES];
@@ -143,21 +156,39 @@ static void sums_over_modes(const solver_tree *tree, const tree_block *block, co
         int                     width = interface->stride / LANES;
         real                    x[12], y[12];
         if (lane + 1 < block->count) {
-            const tree_domain *next = domain + 1, *above = &tree->domains[next->parent];
-            const real        *ahead = (const real *)tree->classes[above->class_index].interfaces[next->interface].a;
-            for (int i = 0; i < 12 * width; i++) __builtin_prefetch(ahead + i);
+            const tree_domain      *next = domain + 1, *above = &tree->domains[next->parent];
+            const domain_interface *other = &tree->classes[above->class_index].interfaces[next->interface];
+            const real             *ahead = (const real *)other->a;
+            for (int i = 0; i < (other->flat ? 9 : 12) * width; i++) __builtin_prefetch(ahead + i);
         }
-        UNROLL_12 for (int i = 0; i < 12; i++) x[i] = y[i] = real_set(0);
-        for (int v = 0; v < width; v++) {
-            real at = part_of(q + parent->offset, parent->r, v), to = part_of(dq + parent->offset, parent->r, v);
-            UNROLL_12 for (int i = 0; i < 12; i++) {
-                real f = row[i * width + v];
-                x[i] += f * at, y[i] += f * to;
-            }
-        }
+        const double *here = q + parent->offset, *speed = dq + parent->offset;
+        if (interface->flat) {
+            sums_of_rows(9, width, parent->r, row, here, speed, x, y);
+            UNROLL for (int i = 9; i < 12; i++) x[i] = y[i] = real_set(0);
+        } else
+            sums_of_rows(12, width, parent->r, row, here, speed, x, y);
         UNROLL_12 for (int i = 0; i < 12; i++) part[i][lane] = x[i], part[12 + i][lane] = y[i];
     }
     for (int i = 0; i < 12; i++) sum[i] = sums_of(part[i]), rate[i] = sums_of(part[12 + i]);
+}
+
+// W of one lane, from `columns` columns of F.
+INLINE void turning_rows(int columns, const domain_interface *interface, const double b[27], double *out) {
+    int         width = interface->stride / LANES;
+    const real *f = (const real *)interface->F;
+    real       *W = (real *)out;
+    for (int v = 0; v < width; v++) {
+        real x[9];
+        UNROLL for (int i = 0; i < 3 * columns; i++) x[i] = f[i * width + v];
+        UNROLL for (int i = 0; i < 3; i++) {
+            real sum = real_set(0);
+            UNROLL for (int k = 0; k < columns; k++) {
+                sum += b[9 * k + 3 * i] * x[3 * k] + b[9 * k + 3 * i + 1] * x[3 * k + 1] +
+                       b[9 * k + 3 * i + 2] * x[3 * k + 2];
+            }
+            W[i * width + v] = sum;
+        }
+    }
 }
 
 // W of every lane: W_l = sum_k B_k f_k^l with B_k = P ([r_k] + what the third column of a flat interface makes of it)
@@ -180,23 +211,12 @@ static void gradients(const solver_tree *tree, tree_block *block, const real *F,
         const tree_domain       *domain = &tree->domains[block->first + lane];
         const solver_tree_class *c = &tree->classes[tree->domains[domain->parent].class_index];
         const domain_interface  *interface = &c->interfaces[domain->interface];
-        int                      vectors_of = interface->stride / LANES;
-        const real              *f = (const real *)interface->F;
-        real                    *W = (real *)domain->W;
         double                   b[27];
         for (int i = 0; i < 27; i++) b[i] = B[i / 9][i % 9][lane];
-        for (int v = 0; v < vectors_of; v++) {
-            real x[9];
-            UNROLL for (int i = 0; i < 9; i++) x[i] = f[i * vectors_of + v];
-            UNROLL for (int i = 0; i < 3; i++) {
-                real sum = real_set(0);
-                UNROLL for (int k = 0; k < 3; k++) {
-                    sum += b[9 * k + 3 * i] * x[3 * k] + b[9 * k + 3 * i + 1] * x[3 * k + 1] +
-                           b[9 * k + 3 * i + 2] * x[3 * k + 2];
-                }
-                W[i * vectors_of + v] = sum;
-            }
-        }
+        if (interface->flat)
+            turning_rows(2, interface, b, domain->W);
+        else
+            turning_rows(3, interface, b, domain->W);
     }
 }
 
@@ -375,7 +395,7 @@ static void own_forces(const tree_block *block, const solver_inertia *inertia, c
     const real       *v = (const real *)v_lanes, *rate = (const real *)rate_lanes, *modal = (const real *)modal_lanes;
     real              s = *(const real *)lanes->scale, s5 = s * s * s * s * s;
     real              alpha = *(const real *)lanes->damping_mass;
-    real              beta = *(const real *)lanes->damping_stiffness + block->calm;
+    real              beta = *(const real *)lanes->damping_stiffness;
     real              mass = s5 * (1 + at->c_damping * alpha), stiff = at->c_stiffness + at->c_damping * beta;
     real              drag = s5 * alpha, *y = vectors(product); // y = K v + alpha M rate
     mask              used = (mask)(*(const real *)lanes->used > real_set(0));
@@ -699,7 +719,7 @@ static void own(const solver_tree *tree, tree_block *block, const tree_evaluatio
     gather(r, count, at->q_start + block->offset, v);
     gather(r, count, at->dq_start + block->offset, rate);
     gather(r, count, tree->modal + block->offset, modal);
-    real beta = *(real *)block->lanes->damping_stiffness + block->calm;
+    real beta = *(real *)block->lanes->damping_stiffness;
     for (int l = 0; l < r; l++) vectors(v)[l] += beta * vectors(rate)[l] - vectors(q)[l];
     own_inertia(inertia, block->lanes, q, dq, block->E);
     own_forces(block, inertia, at, v, rate, modal, product);

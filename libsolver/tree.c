@@ -300,6 +300,20 @@ static fem_status make_blocks(solver_tree *tree) {
     return FEM_OK;
 }
 
+// Blocks on which nothing hangs.
+static fem_status find_tips(solver_tree *tree) {
+    tree->tips = fem_calloc((size_t)tree->segment_count, sizeof *tree->tips);
+    if (!tree->tips) return fem_fail(FEM_NO_MEMORY, "tree of %d domains", tree->count);
+    for (int k = 0; k < tree->segment_count; k++) {
+        tree_block *block = &tree->blocks[tree->segments[k].block];
+        block->tips = tree->segments[k].together && block->roots == 0;
+        for (int lane = 0; lane < block->count; lane++)
+            block->tips = block->tips && tree->domains[block->first + lane].child_count == 0;
+        if (block->tips) tree->tips[tree->tip_count++] = k;
+    }
+    return FEM_OK;
+}
+
 // ---- memory -----------------------------------------------------------------------------------------------------
 
 // Hands out pieces of the arena, or adds up their sizes when there is no memory yet.
@@ -340,6 +354,8 @@ static void carve_work(solver_tree *tree, carver *c) {
             .inertia = carve(c, SOLVER_INERTIA_WORK(most), sizeof(double)),
             .carried = carve(c, SOLVER_MOST_CARRIED * most, sizeof(double)),
             .forces = carve(c, forces, sizeof(double)),
+            .modal = carve(c, most, sizeof(double)),
+            .gradient = carve(c, most + LANES, sizeof(double)),
             .place = carve(c, most, sizeof(double)),
             .f2 = carve(c, 2 * most * LANES, sizeof(double)),
             .K2 = carve(c, most * (most + 1) * LANES, sizeof(double)),
@@ -355,7 +371,8 @@ static void carve_all(solver_tree *tree, carver *c) {
     size_t   n = (size_t)tree->dofs;
     double **vectors[] = {&tree->q,       &tree->dq,       &tree->ddq,       &tree->q_trial, &tree->dq_trial,
                           &tree->q_start, &tree->dq_start, &tree->ddq_trial, &tree->modal,   &tree->q_before,
-                          &tree->kept.q,  &tree->kept.dq,  &tree->kept.ddq};
+                          &tree->kept.q,  &tree->kept.dq,  &tree->kept.ddq,  &tree->q_end,   &tree->dq_end,
+                          &tree->p_start, &tree->p_end,    &tree->u};
     for (size_t k = 0; k < sizeof vectors / sizeof *vectors; k++) {
         double *v = carve(c, n, sizeof *v);
         if (c->arena) *vectors[k] = v;
@@ -375,6 +392,8 @@ static void carve_all(solver_tree *tree, carver *c) {
         domain->W = carve(c, 3 * stride, sizeof(double));
         domain->P = carve(c, (size_t)domain->carried * stride, sizeof(double));
         domain->carried_bias = carve(c, 3 * (size_t)domain->carried, sizeof(double));
+        domain->P_ends = carve(c, 2 * (size_t)domain->carried * stride, sizeof(double));
+        domain->pi = carve(c, (size_t)domain->carried, sizeof(double));
     }
     for (int k = 0; k < tree->class_count; k++) {
         double *K0 = carve(c, (size_t)tree->classes[k].inertia->r, sizeof *K0);
@@ -508,6 +527,7 @@ fem_status solver_tree_create(solver_tree **result, int class_count, const solve
     FEM_TRY(copy_model(tree, class_count, classes, count, instances));
     FEM_TRY(sort_domains(tree));
     FEM_TRY(make_blocks(tree));
+    FEM_TRY(find_tips(tree));
     tree->worker_count = fem_threads();
     tree->work = fem_calloc((size_t)tree->worker_count, sizeof *tree->work);
     tree->roots = fem_calloc((size_t)tree->root_count, sizeof *tree->roots);
@@ -532,7 +552,6 @@ void solver_tree_destroy(solver_tree *tree) {
     if (!tree) return;
     for (int k = 0; tree->instances && k < tree->count; k++) fem_free((void *)(uintptr_t)tree->instances[k].name);
     for (int i = 0; tree->domains && i < tree->count; i++) {
-        fem_free(tree->domains[i].load);
         fem_free(tree->domains[i].contact_S);
         tree_contact_destroy(tree->domains[i].contact);
     }
@@ -541,11 +560,13 @@ void solver_tree_destroy(solver_tree *tree) {
     fem_free(tree->sorted);
     fem_free(tree->domains);
     fem_free(tree->children);
-    for (int k = 0; tree->blocks && k < tree->block_count; k++) fem_free(tree->blocks[k].S);
+    for (int k = 0; tree->blocks && k < tree->block_count; k++)
+        fem_free(tree->blocks[k].S), fem_free(tree->blocks[k].load);
     fem_free(tree->blocks);
     fem_free(tree->segments);
     fem_free(tree->order);
     fem_free(tree->level_segment);
+    fem_free(tree->tips);
     fem_free(tree->roots);
     fem_free(tree->work);
     fem_free(tree->class_K0);

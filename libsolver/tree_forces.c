@@ -10,11 +10,14 @@ typedef struct forces_context {
     const tree_evaluation *at;
 } forces_context;
 
-// q + step (q - q_from) of one domain
+// q + step (q - q_from) of one domain; where the end is known, the same about the middle of the way to it: what is
+// carried does not go there in a straight line
 static const double *place_of(const tree_domain *domain, const tree_evaluation *at, double step, double *place) {
     const double *q = at->q + domain->offset;
     if (step == 0) return q;
-    for (size_t l = 0; l < (size_t)domain->r; l++) place[l] = q[l] + step * (q[l] - at->q_from[domain->offset + l]);
+    const double *from = at->q_from + domain->offset, *to = at->q_to ? at->q_to + domain->offset : NULL;
+    for (size_t l = 0; l < (size_t)domain->r; l++)
+        place[l] = to ? 0.5 * (from[l] + to[l] + step * (to[l] - from[l])) : q[l] + step * (q[l] - from[l]);
     return place;
 }
 
@@ -59,7 +62,7 @@ void tree_domain_forces(const solver_tree *tree, const tree_domain *domain, cons
     mean(r, f, work->f2, f, r * r, step, K, work->K2, K);
 }
 
-static void block_forces(solver_tree *tree, tree_block *block, const tree_evaluation *at, tree_work *work) {
+void tree_block_forces(solver_tree *tree, tree_block *block, const tree_evaluation *at, tree_work *work) {
     size_t r = (size_t)block->r;
     double step = block->mean ? at->spread : 0;
     if (r > 0 && block->count > 1 && tree->classes[block->class_index].batch) {
@@ -82,7 +85,9 @@ static void block_forces(solver_tree *tree, tree_block *block, const tree_evalua
 
 static void forces_task(void *context, int index, int worker) {
     forces_context *task = context;
-    block_forces(task->tree, &task->tree->blocks[index], task->at, &task->tree->work[worker]);
+    tree_block     *block = &task->tree->blocks[index];
+    if (task->at->apart && block->tips) return;
+    tree_block_forces(task->tree, block, task->at, &task->tree->work[worker]);
 }
 
 void tree_forces(solver_tree *tree, const tree_evaluation *at) {

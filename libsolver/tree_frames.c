@@ -11,7 +11,7 @@ typedef struct frames_task {
     solver_tree           *tree;
     const tree_evaluation *at;
     int                    first;
-    bool                   poses;
+    bool                   poses, apart;
 } frames_task;
 
 static void relative_frame(const frames_task *task, tree_block *block, int lane) {
@@ -40,7 +40,7 @@ static void relative_frames_task(void *context, int index, int worker) {
     frames_task *task = context;
     tree_block  *block = &task->tree->blocks[index];
     (void)worker;
-    if (block->roots == block->count) return;
+    if (block->roots == block->count || (task->at->apart && block->tips)) return;
     if (!task->tree->options.plain) {
         task->tree->kernels.frames(task->tree, block, task->at->q, task->at->dq);
         return;
@@ -141,6 +141,7 @@ static void velocities_task(void *context, int index, int worker) {
     tree_block         *block = &tree->blocks[segment->block];
     tree_lanes         *lanes = block->lanes;
     (void)worker;
+    if (task->apart && block->tips) return;
     if (segment->together && !tree->options.plain) {
         tree->kernels.velocities(tree, block, task->poses);
         return;
@@ -161,7 +162,7 @@ static void velocities_task(void *context, int index, int worker) {
     }
 }
 
-void tree_velocities(solver_tree *tree, bool poses) {
+void tree_velocities(solver_tree *tree, bool poses, bool apart) {
     for (int k = 0; k < tree->root_count; k++) {
         const tree_root   *root = &tree->roots[k];
         const tree_domain *domain = &tree->domains[root->domain];
@@ -172,7 +173,7 @@ void tree_velocities(solver_tree *tree, bool poses) {
         lane_put(3, lanes->V, domain->lane, root->trial.v);
     }
     for (int level = 1; level < tree->levels; level++) {
-        frames_task task = {.tree = tree, .first = tree->level_segment[level], .poses = poses};
+        frames_task task = {.tree = tree, .first = tree->level_segment[level], .poses = poses, .apart = apart};
         tree_parallel(tree, tree->level_segment[level + 1] - task.first, velocities_task, &task);
     }
 }

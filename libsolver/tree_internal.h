@@ -35,6 +35,7 @@ typedef struct tree_lanes {
     double V[3][LANES];              // and velocity of the origin, world axes
     double wrench[6][LANES];         // external
     double A[6][LANES];
+    double V6[6][LANES], momentum[6][LANES]; // of tree_balance.c, own axes
     // what the parent feels, parent axes about the frame's origin (roots: own axes): I A + b is the wrench it exerts
     double I[SYM6_SIZE][LANES], b[6][LANES]; // b without I c
     // made of them for kernels: h = I c + b, X^T I X, X^T h
@@ -53,13 +54,15 @@ typedef struct tree_block {
     tree_lanes *lanes;
     double     *E;            // (r + 7)(r + 8)/2 x LANES: the equation of the domain, see tree_up.c
     double     *f;            // r x LANES: internal forces
+    double     *load;         // (6 + r) x LANES: wrenches and modal forces that were set, or NULL
     double     *S;            // (r + 6)(r + 7)/2 x LANES: what loads give way by, 0 where they do not; or NULL
     int         flags[LANES]; // of domain_polar
     int         shifts;       // lanes whose H was not positive definite in this pass
     int         failed;       // lane that no shift could mend, or -1
     int         plain;        // lanes that the kernels left to the plain version in this pass
     bool        mean;         // forces of this step are the mean over the way of the step (tree_settle.c)
-    double      calm;         // s: stiffness damping besides that of the domains in this step (tree_settle.c)
+    double      turning;      // of wind_load.c: stiffness over mass, 1/s^2
+    bool        tips;         // nothing hangs on any of its domains, and all are on one level (tree_tips.c)
 } tree_block;
 
 // Lanes of a block on one level. `together`: all that the block has, and enough of them for the kernels.
@@ -84,9 +87,10 @@ typedef struct tree_domain {
     int        carried, own; // of the r coordinates: the last ones, which the parent moves, and those before them
     double    *P;            // `carried` rows of the parent's stride: ddw = P ddq of the parent + carried_bias
     double    *carried_bias; // and w, dw while they are made
+    double    *P_ends, *pi;  // of tree_balance.c: P at the start of the step and at its end, momenta of w
     double     scale, stiffness, damping_mass, damping_stiffness;
     double    *W;                       // 3 rows of the parent's stride: of the interface to the parent
-    double    *load;                    // 6 + r: set by solver_tree_set_load, or NULL
+    double    *load;                    // its lane of the block's load: set by solver_tree_set_load, or NULL
     double    *resistance;              // its lane of the block's S: set by solver_tree_set_resistance, or NULL
     struct tree_contact *contact;       // or NULL
     double              *contact_S;     // likewise: of contact in this pass, or NULL
@@ -102,7 +106,9 @@ typedef struct tree_root {
     solver_frame_motion state; // a, al: of the last step
     solver_frame_motion trial; // where the pass is evaluated; a, al: what it gives
     double              turn[3];
-    solver_frame_motion kept; // state before the step
+    solver_frame_motion kept;           // state before the step
+    solver_frame_motion end;            // where the trial point says that the step ends
+    double              momentum[2][6]; // of all the tree at the start and there: world axes, about the root's origin
 } tree_root;
 
 typedef struct tree_point {
@@ -122,6 +128,8 @@ typedef struct tree_spring {
 
 // One worker's space, for the largest class.
 typedef struct tree_work {
+    double seconds[4]; // of tree_tips: frames, loads, forces, up
+
     double *H, *K;             // r x r
     double *Mrq;               // 6 x r, column-major
     double *IJ;                // 6 x r, column-major
@@ -130,6 +138,7 @@ typedef struct tree_work {
     double *inertia;           // of solver_inertia_evaluate
     double *carried;           // SOLVER_MOST_CARRIED x r
     double *forces;            // of the class's forces
+    double *modal, *gradient;  // r, r + LANES: of solver_inertia_derivatives
     double *place, *f2, *K2;   // r, 2 r x LANES, r (r + 1) x LANES: of the places where forces are evaluated
     double *lanes;             // for kernels: 6 r + 4 (r + 7) vectors of LANES
     double *sum;               // (n + 13 + SOLVER_MOST_CARRIED) x n, n = r rounded up to a multiple of LANES
@@ -145,9 +154,11 @@ typedef struct tree_evaluation {
     double  c_damping, c_stiffness;
     double  time;
     // Where forces are the mean over the way of the step they are evaluated at q +- spread (q - q_from).
-    const double *q_from;
-    double        spread;  // 0: never
-    bool          resists; // loads give way
+    const double *q_from, *q_to; // q_to: NULL where it is not known
+    double        spread;        // 0: never
+    bool          resists;       // loads give way
+    bool          balanced;      // momenta change as tree_balance.c says
+    bool          apart;         // blocks of tips are done by tree_tips, all others leave them out
 } tree_evaluation;
 
 // Fast versions of the pieces of a pass (kernel_tree.c), chosen at run time.
@@ -192,6 +203,8 @@ struct solver_tree {
     int                   segment_count;
     tree_segment         *segments;
     int                  *level_segment; // levels + 1: first segment of each level
+    int                   tip_count;
+    int                  *tips; // segments that are blocks of tips
     tree_root            *roots;
     double                gravity[3];
 
@@ -199,6 +212,8 @@ struct solver_tree {
     double   *q, *dq, *ddq;                                        // the state; ddq of the last step
     double   *q_trial, *dq_trial, *q_start, *dq_start, *ddq_trial; // of the pass
     double   *modal;                                               // external modal forces of the pass
+    double   *q_end, *dq_end;                                      // where the trial point says that the step ends
+    double   *p_start, *p_end, *u;                                 // momenta, velocities of tree_balance.c
     double   *q_before;                                            // q_trial of the pass before
     double  **class_K0;                                            // per class: diagonal of K at rest
     double    last_step;                                           // s: the step that ddq is of
@@ -217,7 +232,9 @@ struct solver_tree {
     double (*spring_A)[6];     // count: accelerations of frames, own axes
 
     tree_compliance compliance;
-    bool            touching; // some domain has contact
+    bool            touching;        // some domain has contact
+    bool            balance;         // the step at hand is balanced (tree_settle.c)
+    bool            always_balanced; // every step is, for tests
 
     tree_kernels kernels;
     int          worker_count;
@@ -261,12 +278,22 @@ void tree_carried_up(const solver_tree *tree, const tree_domain *domain, tree_ca
 void tree_carried_down(const solver_tree *tree, const tree_domain *domain, double bias, double *ddq);
 void tree_carried_down_all(const solver_tree *tree, double bias, double *ddq);
 // Angular velocities and c, from the roots down; world poses too when asked.
-void tree_velocities(solver_tree *tree, bool poses);
-// Loads of the pass into wrench and modal (tree_loads.c).
-void tree_gather_loads(solver_tree *tree, const double *q);
-bool tree_needs_poses(const solver_tree *tree); // some load is given in world axes
-// Frames have the acceleration -g when they rest: what S makes of that is taken back.
-void tree_gather_resistance(solver_tree *tree);
+void tree_velocities(solver_tree *tree, bool poses, bool apart);
+// Memory for loads that were set, of a block.
+fem_status tree_reserve_load(const solver_tree *tree, tree_block *block);
+fem_status tree_reserve_resistance(const solver_tree *tree, tree_block *block);
+// Loads of the pass into wrench and modal (tree_loads.c): of a block, then of all.
+void tree_block_loads(solver_tree *tree, tree_block *block, const tree_evaluation *at);
+void tree_gather_loads(solver_tree *tree, const tree_evaluation *at);
+bool tree_needs_poses(const solver_tree *tree);   // some load is given in world axes,
+bool tree_forces_points(const solver_tree *tree); // and some is that of a point
+// Balanced steps (tree_balance.c): momenta at the start and at the end, then loads besides those of the pass.
+void tree_balance_start(solver_tree *tree);
+void tree_balance_end(solver_tree *tree);
+void tree_gather_balance(solver_tree *tree, const tree_evaluation *at);
+// For velocities `u` and V6 of the roots, at the frames that the blocks hold: momenta into p, and dT/dq times
+// `gradient` into the loads.
+void tree_kinetic_sweep(solver_tree *tree, const double *q, double gradient, double *p);
 // Contact (tree_contact.c): at the start of a step, as a load of a pass, and after it: do all contacts push?
 typedef struct tree_contact tree_contact;
 void                        tree_contact_start(solver_tree *tree);
@@ -309,14 +336,21 @@ void       tree_compliance_make(solver_tree *tree, const tree_evaluation *at);
 bool       tree_compliance_is_for(const solver_tree *tree, const tree_evaluation *at);
 void       tree_compliance_destroy(tree_compliance *compliance);
 void       tree_add_springs(solver_tree *tree, const tree_evaluation *at, const tree_weights *weights_old, double *ddq);
-// Internal forces and stiffness for the kernels, into f and the beginning of E; parallel over all blocks
-// (tree_forces.c).
+// Internal forces and stiffness for the kernels, into f and the beginning of E, of a block and of all (tree_forces.c).
+void tree_block_forces(solver_tree *tree, tree_block *block, const tree_evaluation *at, tree_work *work);
 void tree_forces(solver_tree *tree, const tree_evaluation *at);
 // The same of one domain of the plain version, without factors: f (r) and K (r x r) of its class.
 void tree_domain_forces(const solver_tree *tree, const tree_domain *domain, const tree_evaluation *at, double *f,
                         double *K, tree_work *work);
 // H, T, g of all domains and what their parents feel, from the leaves up (tree_up.c).
 fem_status tree_up(solver_tree *tree, const tree_evaluation *at);
+// Pieces of it: a block's equations without what hangs on them, and the elimination of a segment.
+void tree_block_own(solver_tree *tree, tree_block *block, const tree_evaluation *at, tree_work *work);
+void tree_segment_up(solver_tree *tree, const tree_segment *segment, const tree_evaluation *at, bool fast,
+                     tree_work *work);
+// Everything up to there, for one block of tips after the other while it is in the cache (tree_tips.c).
+bool tree_tips_apart(const solver_tree *tree); // is that possible in the coming pass?
+void tree_tips(solver_tree *tree, const tree_evaluation *at, bool poses);
 // A of the roots, then ddq and A of all, from the roots down, into ddq (tree_down.c).
 fem_status tree_down(solver_tree *tree, double time, double *ddq);
 // Settling (tree_settle.c): which blocks take the mean force, besides those that do; has the trial point settled in the

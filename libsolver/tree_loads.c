@@ -8,6 +8,19 @@ void solver_tree_set_gravity(solver_tree *tree, const double gravity[3]) {
     for (int i = 0; i < 3; i++) tree->gravity[i] = gravity[i];
 }
 
+fem_status tree_reserve_load(const solver_tree *tree, tree_block *block) {
+    if (!block->load) block->load = fem_calloc((6 + (size_t)block->r) * LANES, sizeof *block->load);
+    if (!block->load) return fem_fail(FEM_NO_MEMORY, "load of domain %d", tree->domains[block->first].user);
+    return FEM_OK;
+}
+
+fem_status tree_reserve_resistance(const solver_tree *tree, tree_block *block) {
+    size_t size = ((size_t)block->r + 6) * ((size_t)block->r + 7) / 2;
+    if (!block->S) block->S = fem_calloc(size * LANES, sizeof *block->S);
+    if (!block->S) return fem_fail(FEM_NO_MEMORY, "resistance of domain %d", tree->domains[block->first].user);
+    return FEM_OK;
+}
+
 static fem_status put_load(solver_tree *tree, int instance, double keep, const double *wrench, const double *modal) {
     if (instance < 0 || instance >= tree->count)
         return fem_fail(FEM_BAD_INPUT, "domain %d, expected 0 to %d", instance, tree->count - 1);
@@ -18,11 +31,15 @@ static fem_status put_load(solver_tree *tree, int instance, double keep, const d
         if (!isfinite(modal[l])) return fem_fail(FEM_BAD_INPUT, "domain %d: the modal force is not finite", instance);
     if (!domain->load) {
         if (!wrench && !modal) return FEM_OK;
-        domain->load = fem_calloc(6 + (size_t)domain->r, sizeof *domain->load);
-        if (!domain->load) return fem_fail(FEM_NO_MEMORY, "load of domain %d", instance);
+        tree_block *block = &tree->blocks[domain->block];
+        fem_status  status = tree_reserve_load(tree, block);
+        if (status != FEM_OK) return status;
+        domain->load = block->load + domain->lane;
     }
-    for (int i = 0; i < 6; i++) domain->load[i] = keep * domain->load[i] + (wrench ? wrench[i] : 0);
-    for (int l = 0; l < domain->r; l++) domain->load[6 + l] = keep * domain->load[6 + l] + (modal ? modal[l] : 0);
+    for (int i = 0; i < 6 + domain->r; i++) {
+        double *entry = domain->load + i * LANES, more = i < 6 ? (wrench ? wrench[i] : 0) : modal ? modal[i - 6] : 0;
+        *entry = keep * *entry + more;
+    }
     return FEM_OK;
 }
 
@@ -44,8 +61,8 @@ static fem_status put_resistance(solver_tree *tree, int instance, const double *
     tree_block *block = &tree->blocks[domain->block];
     if (!domain->resistance) {
         if (!S) return FEM_OK;
-        if (!block->S) block->S = fem_calloc(size * LANES, sizeof *block->S);
-        if (!block->S) return fem_fail(FEM_NO_MEMORY, "resistance of domain %d", instance);
+        fem_status status = tree_reserve_resistance(tree, block);
+        if (status != FEM_OK) return status;
         domain->resistance = block->S + domain->lane;
     }
     for (size_t k = 0; k < size; k++) {
@@ -126,13 +143,17 @@ void solver_tree_point(solver_tree *tree, int index, double x[3], double v[3]) {
     tree_point_motion(tree, &tree->points[index], tree->q, tree->dq, x, v);
 }
 
+bool tree_forces_points(const solver_tree *tree) {
+    for (int k = 0; k < tree->point_count; k++)
+        if (vec3_dot(tree->points[k].force, tree->points[k].force) > 0) return true;
+    return false;
+}
+
 bool tree_needs_poses(const solver_tree *tree) {
     if (tree->spring_count > 0 || tree->touching) return true;
     for (int i = 0; vec3_dot(tree->gravity, tree->gravity) > 0 && i < tree->count; i++)
         if (tree->domains[i].resistance) return true;
-    for (int k = 0; k < tree->point_count; k++)
-        if (vec3_dot(tree->points[k].force, tree->points[k].force) > 0) return true;
-    return false;
+    return tree_forces_points(tree);
 }
 
 // e_r += (f; y x f), e_q += s U^T f, with f the force in the axes of the domain
@@ -152,47 +173,50 @@ static void add_point_force(solver_tree *tree, const tree_point *point, const do
     }
 }
 
-void tree_gather_loads(solver_tree *tree, const double *q) {
-    for (int k = 0; k < tree->block_count; k++)
-        memset(tree->blocks[k].lanes->wrench, 0, sizeof tree->blocks[k].lanes->wrench);
-    memset(tree->modal, 0, (size_t)tree->dofs * sizeof *tree->modal);
-    for (int i = 0; i < tree->count; i++) {
-        const tree_domain *domain = &tree->domains[i];
-        if (!domain->load) continue;
-        lane_put(6, tree->blocks[domain->block].lanes->wrench, domain->lane, domain->load);
-        memcpy(tree->modal + domain->offset, domain->load + 6, (size_t)domain->r * sizeof(double));
-    }
-    for (int k = 0; k < tree->point_count; k++) {
-        const tree_point *point = &tree->points[k];
-        if (vec3_dot(point->force, point->force) > 0) add_point_force(tree, point, point->force, q);
+// Frames have the acceleration -g when they rest: what S makes of that is taken back.
+static void take_back(solver_tree *tree, tree_block *block) {
+    size_t r = (size_t)block->r;
+    double g[3][LANES];
+    for (int i = 0; i < 3; i++)
+        for (int lane = 0; lane < LANES; lane++) {
+            g[i][lane] = 0;
+            for (int j = 0; j < 3; j++) g[i][lane] += block->lanes->Q[3 * j + i][lane] * tree->gravity[j];
+        }
+    for (size_t row = 0; row < r + 6; row++) {
+        double change[LANES] = {0};
+        for (size_t i = 0; i < 3; i++) { // columns of the force
+            size_t        low = row < r + i ? row : r + i, high = row < r + i ? r + i : row;
+            const double *entry = block->S + (high * (high + 1) / 2 + low) * LANES;
+            for (int lane = 0; lane < LANES; lane++) change[lane] += entry[lane] * g[i][lane];
+        }
+        if (row < r)
+            for (size_t lane = 0; lane < (size_t)block->count; lane++)
+                tree->modal[block->offset + lane * r + row] -= change[lane];
+        else
+            for (int lane = 0; lane < LANES; lane++) block->lanes->wrench[row - r][lane] -= change[lane];
     }
 }
 
-void tree_gather_resistance(solver_tree *tree) {
-    bool lumped = tree->options.subtree != SOLVER_ARTICULATED;
-    if (lumped || !(vec3_dot(tree->gravity, tree->gravity) > 0)) return;
-    for (int k = 0; k < tree->block_count; k++) {
-        const tree_block *block = &tree->blocks[k];
-        size_t            r = (size_t)block->r;
-        double            g[3][LANES];
-        if (!block->S) continue;
-        for (int i = 0; i < 3; i++)
-            for (int lane = 0; lane < LANES; lane++) {
-                g[i][lane] = 0;
-                for (int j = 0; j < 3; j++) g[i][lane] += block->lanes->Q[3 * j + i][lane] * tree->gravity[j];
-            }
-        for (size_t row = 0; row < r + 6; row++) {
-            double change[LANES] = {0};
-            for (size_t i = 0; i < 3; i++) { // columns of the force
-                size_t        low = row < r + i ? row : r + i, high = row < r + i ? r + i : row;
-                const double *entry = block->S + (high * (high + 1) / 2 + low) * LANES;
-                for (int lane = 0; lane < LANES; lane++) change[lane] += entry[lane] * g[i][lane];
-            }
-            if (row < r)
-                for (size_t lane = 0; lane < (size_t)block->count; lane++)
-                    tree->modal[block->offset + lane * r + row] -= change[lane];
-            else
-                for (int lane = 0; lane < LANES; lane++) block->lanes->wrench[row - r][lane] -= change[lane];
-        }
+void tree_block_loads(solver_tree *tree, tree_block *block, const tree_evaluation *at) {
+    bool   lumped = tree->options.subtree != SOLVER_ARTICULATED;
+    size_t r = (size_t)block->r;
+    if (block->load) { // 0 where there is none
+        memcpy(block->lanes->wrench, block->load, sizeof block->lanes->wrench);
+        for (size_t lane = 0; lane < (size_t)block->count; lane++)
+            for (size_t l = 0; l < r; l++)
+                tree->modal[block->offset + lane * r + l] = block->load[(6 + l) * LANES + lane];
+    } else {
+        memset(block->lanes->wrench, 0, sizeof block->lanes->wrench);
+        memset(tree->modal + block->offset, 0, r * (size_t)block->count * sizeof *tree->modal);
+    }
+    if (at->resists && block->S && !lumped && vec3_dot(tree->gravity, tree->gravity) > 0) take_back(tree, block);
+}
+
+void tree_gather_loads(solver_tree *tree, const tree_evaluation *at) {
+    for (int k = 0; k < tree->block_count; k++)
+        if (!(at->apart && tree->blocks[k].tips)) tree_block_loads(tree, &tree->blocks[k], at);
+    for (int k = 0; k < tree->point_count; k++) {
+        const tree_point *point = &tree->points[k];
+        if (vec3_dot(point->force, point->force) > 0) add_point_force(tree, point, point->force, at->q);
     }
 }

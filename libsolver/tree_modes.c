@@ -156,7 +156,7 @@ static fem_status factorise_at_rest(modes_work *w, double t) {
     }
     tree->poses_known = false;
     tree_relative_frames(tree, &at);
-    tree_velocities(tree, false);
+    tree_velocities(tree, false, false);
     for (int k = 0; k < tree->block_count; k++)
         memset(tree->blocks[k].lanes->wrench, 0, sizeof tree->blocks[k].lanes->wrench);
     memset(tree->modal, 0, (size_t)tree->dofs * sizeof *tree->modal);

@@ -7,17 +7,16 @@
 // Gauss points give it exactly (the average vector field method, Quispel and McLaren 2008). And two passes of Newton's
 // method do not get there from a poor guess; then more are made, and when those do not settle the step is halved.
 //
-// Left over is what the speeds of such modes do to the inertia of the tree, for which no rule that keeps the energy is
-// known here; it gains a few parts in a thousand a step at worst. Modes that turn by more than a radian in a step are
-// not resolved anyway: where they lead, they are calmed by a stiffness damping of h/100, which takes 4% a step from the
-// stiffest and next to nothing from slow modes.
+// The inertia of the tree does the same with the speeds of such modes: then the whole step is balanced
+// (tree_balance.c). A little stiffness damping takes more than inertia gives, and balanced passes cost more; so this is
+// done only for domains that have less than LIGHT times the step.
 //
 // Lengths are taken with the diagonal of K(0), the stiffness of the modes at rest, and M/h^2.
 #include "libsolver/tree_internal.h"
 
 #include <string.h>
 
-static const double CALM = 0.01;
+static const double LIGHT = 0.01;
 
 // v^T M v and v^T K(0) v of one domain, diagonals only, scaled as in tree_up.c
 typedef struct length {
@@ -40,26 +39,30 @@ static length length_of(const solver_tree *tree, const tree_domain *domain, cons
 
 void tree_choose_means(solver_tree *tree, const tree_evaluation *at) {
     double h = tree->options.time_step, theta = tree->options.theta;
-    for (int i = 0; at->spread > 0 && i < tree->count; i++) {
+    bool   may_balance = tree->options.subtree == SOLVER_ARTICULATED && tree->options.passes > 1 && theta == 0.5;
+    for (int i = 0; !tree->balance && at->spread > 0 && i < tree->count; i++) {
         const tree_domain *domain = &tree->domains[i];
         tree_block        *block = &tree->blocks[domain->block];
-        if (block->calm > 0 || domain->r == 0) continue;
+        if (domain->r == 0 || (block->mean && domain->damping_stiffness >= LIGHT * h)) continue;
         const solver_inertia *inertia = tree->classes[domain->class_index].inertia;
         length                way = length_of(tree, domain, at->q, at->q_from);
         double s = domain->scale, size = (inertia->Z0[0] + inertia->Z0[4] + inertia->Z0[8]) * s * s * s * s * s;
         double turn2 = h * h * way.stiffness / way.mass;         // square of what the modes turn by in the step, rad
         if (!(way.mass > 1e-8 * theta * theta * size)) continue; // less than a ten-thousandth of the domain's size
-        if (turn2 > 0.05) block->mean = true;
-        if (turn2 > 1) block->calm = CALM * h;
+        if (!(turn2 > 0.05)) continue;
+        block->mean = true;
+        if (may_balance && domain->damping_stiffness < LIGHT * h) tree->balance = true;
     }
+    for (int k = 0; tree->balance && k < tree->block_count; k++) tree->blocks[k].mean = true;
 }
 
 // Passes converge linearly, mostly by a factor of 20 each: when the last two changed the whole tree by c1 and c2, what
 // is left is about rho / (1 - rho), rho = c2 / c1, of the last change. That must be a hundredth of the way of each
-// domain. No such credit above rho = 1/2, before the second pass, and for domains that changed by more than a tenth of
-// their way. (Quotients of single domains say less: what the first guess missed them by is chance.)
+// domain; of balanced steps the last change itself must be a thousandth. No such credit above rho = 1/2, before the
+// second pass, and for domains that changed by more than a tenth of their way. (Quotients of single domains say less:
+// what the first guess missed them by is chance.)
 bool tree_settled(solver_tree *tree) {
-    double h = tree->options.time_step, moved = 0, change = 0, credit = 1;
+    double h = tree->options.time_step, moved = 0, change = 0, credit = 1, part = tree->balance ? 1e-6 : 1e-4;
     for (int i = 0; i < tree->count; i++) {
         tree_domain *domain = &tree->domains[i];
         length       way = length_of(tree, domain, tree->q_trial, tree->q),
@@ -68,13 +71,13 @@ bool tree_settled(solver_tree *tree) {
         moved += domain->moved, change += domain->change;
     }
     double rho = sqrt(change / tree->change); // NaN or infinite where it is not known
-    if (rho < 0.5) credit = rho / (1 - rho) * (rho / (1 - rho));
+    if (rho < 0.5 && !tree->balance) credit = rho / (1 - rho) * (rho / (1 - rho));
     tree->change = change;
     for (int k = 0; k < tree->block_count; k++)
         if (tree->blocks[k].shifts > 0) return false;
     for (int i = 0; i < tree->count; i++) {
         const tree_domain *domain = &tree->domains[i];
-        double             enough = 1e-4 * domain->moved + 1e-8 * moved; // one that hardly moves need not be exact
+        double             enough = part * (domain->moved + 1e-4 * moved); // one that hardly moves need not be exact
         bool               small = domain->change <= 100 * enough;
         // written so that what is not finite has not settled
         if (!((small ? credit : 1) * domain->change <= enough)) return false;

@@ -84,7 +84,7 @@ void tree_update_motion(solver_tree *tree) {
     for (int k = 0; k < tree->root_count; k++) tree->roots[k].trial = tree->roots[k].state;
     tree_evaluation at = {.q = tree->q, .dq = tree->dq, .q_start = tree->q, .dq_start = tree->dq, .time = tree->time};
     tree_relative_frames(tree, &at);
-    tree_velocities(tree, true);
+    tree_velocities(tree, true, false);
     tree->poses_known = true;
 }
 

@@ -121,17 +121,20 @@ static void lap(double *start, double *sum) {
 }
 
 // Accelerations at the trial point, into ddq_trial and the roots' trial.a, trial.al.
-static fem_status pass(solver_tree *tree, const tree_evaluation *at, const tree_weights *old) {
+static fem_status pass(solver_tree *tree, tree_evaluation *at, const tree_weights *old) {
     fem_status          status = FEM_OK;
     solver_tree_report *report = &tree->report;
     double              clock = fem_seconds();
     bool                poses = tree_needs_poses(tree);
     tree->poses_known = false;
+    at->apart = tree_tips_apart(tree) && !at->balanced;
     tree_relative_frames(tree, at);
-    tree_velocities(tree, poses);
+    tree_velocities(tree, poses, at->apart);
     lap(&clock, &report->seconds_frames);
-    tree_gather_loads(tree, at->q);
-    if (at->resists) tree_gather_resistance(tree);
+    if (at->apart) tree_tips(tree, at, poses);
+    clock = fem_seconds();
+    tree_gather_loads(tree, at);
+    if (at->balanced) tree_gather_balance(tree, at);
     if (at->resists) tree_gather_contact(tree);
     lap(&clock, &report->seconds_rest);
     tree_forces(tree, at);
@@ -196,6 +199,27 @@ static void update_trial(solver_tree *tree, const step_weights *w) {
     }
 }
 
+// Where the trial point says that the step ends, for the midpoint rule.
+static void set_end(solver_tree *tree) {
+    double h = tree->options.time_step;
+    for (int i = 0; i < tree->dofs; i++) {
+        tree->dq_end[i] = tree->dq[i] + h * tree->ddq_trial[i];
+        tree->q_end[i] = tree->q[i] + h * tree->dq_trial[i];
+    }
+    for (int k = 0; k < tree->root_count; k++) {
+        tree_root *root = &tree->roots[k];
+        double     turn[3];
+        root->end = root->state;
+        if (root->kind == SOLVER_ROOT_DRIVEN && root->drive) root->drive(root->context, tree->time + h, &root->end);
+        if (root->kind != SOLVER_ROOT_FREE) continue;
+        for (int i = 0; i < 3; i++) {
+            root->end.v[i] += h * root->trial.a[i], root->end.w[i] += h * root->trial.al[i];
+            turn[i] = h * root->trial.w[i];
+        }
+        turned(root->state.Q, turn, root->end.Q);
+    }
+}
+
 // A domain flew apart when its root mean square displacement is a thousand times its size, both by mass. The one that
 // flew farthest is named.
 static fem_status check_trial(const solver_tree *tree, double time) {
@@ -254,16 +278,25 @@ static fem_status try_step(solver_tree *tree, const step_weights *w, bool *settl
     bool                       contact = tree->touching;
     if (contact) tree_contact_start(tree);
     tree_weights old = start_trial(tree, w);
+    bool         begun = false; // momenta of the start are known
+    tree->balance = tree->always_balanced && more;
+    for (int k = 0; k < tree->block_count; k++) tree->blocks[k].mean = false;
     tree->change = 0;
-    for (int k = 0; k < tree->block_count; k++) tree->blocks[k].mean = false, tree->blocks[k].calm = 0;
     for (int k = 0; k < o->passes || (more && !*settled && k < o->passes_most); k++) {
         memcpy(tree->q_before, tree->q_trial, (size_t)tree->dofs * sizeof *tree->q_before);
         tree_choose_means(tree, &at);
+        if (tree->balance && k > 0) { // the first pass says where the step goes
+            if (!begun) tree_balance_start(tree);
+            set_end(tree);
+            tree_balance_end(tree);
+            begun = at.balanced = true;
+            at.q_to = tree->q_end;
+        }
         FEM_TRY(pass(tree, &at, &old));
         update_trial(tree, w);
         old = (tree_weights){w->position, w->velocity};
         bool pushing = !contact || tree_contact_settle(tree);
-        if (more) *settled = tree_settled(tree) && pushing && k + 1 >= o->passes;
+        if (more) *settled = tree_settled(tree) && pushing && at.balanced == tree->balance && k + 1 >= o->passes;
         tree->report.extra_passes += k >= o->passes;
     }
     if (!more) *settled = true;

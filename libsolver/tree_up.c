@@ -119,9 +119,10 @@ static void own_forces(const solver_tree *tree, const tree_domain *domain, const
     int    r = domain->r;
     size_t offset = domain->offset;
     double s = domain->scale, factor = s * s * s * domain->stiffness;
-    double alpha = domain->damping_mass, beta = domain->damping_stiffness + tree->blocks[domain->block].calm;
+    double alpha = domain->damping_mass, beta = domain->damping_stiffness;
     if (r == 0) return;
     tree_domain_forces(tree, domain, at, work->f, work->K, work);
+    for (int l = 0; l < r; l++) tree->blocks[domain->block].f[l * LANES + domain->lane] = factor * work->f[l];
     dense_gemv_set(r, r, alpha, e->H, at->dq_start + offset, e->f_q);
     for (size_t l = 0; l < (size_t)r; l++)
         work->v[l] = at->q_start[offset + l] - at->q[offset + l] + beta * at->dq_start[offset + l];
@@ -426,17 +427,30 @@ typedef struct up_context {
     bool                   fast;
 } up_context;
 
-static void own_task(void *context, int index, int worker) {
-    up_context  *task = context;
-    solver_tree *tree = task->tree;
-    tree_block  *block = &tree->blocks[index];
-    size_t       size = ((size_t)block->r + 6) * ((size_t)block->r + 7) / 2;
-    tree->kernels.own(tree, block, task->at, &tree->work[worker]);
-    for (size_t k = 0; task->at->resists && block->S && k < size * LANES; k++)
-        block->E[k] += block->S[k]; // both row by row
-    for (int lane = 0; task->at->resists && lane < block->count; lane++) {
+void tree_block_own(solver_tree *tree, tree_block *block, const tree_evaluation *at, tree_work *work) {
+    size_t size = ((size_t)block->r + 6) * ((size_t)block->r + 7) / 2;
+    tree->kernels.own(tree, block, at, work);
+    for (size_t k = 0; at->resists && block->S && k < size * LANES; k++) block->E[k] += block->S[k]; // both row by row
+    for (int lane = 0; at->resists && tree->touching && lane < block->count; lane++) {
         const double *C = tree->domains[block->first + lane].contact_S;
         for (size_t k = 0; C && k < size; k++) block->E[k * LANES + (size_t)lane] += C[k];
+    }
+}
+
+static void own_task(void *context, int index, int worker) {
+    up_context *task = context;
+    tree_block *block = &task->tree->blocks[index];
+    if (!(task->at->apart && block->tips)) tree_block_own(task->tree, block, task->at, &task->tree->work[worker]);
+}
+
+void tree_segment_up(solver_tree *tree, const tree_segment *segment, const tree_evaluation *at, bool fast,
+                     tree_work *work) {
+    tree_block *block = &tree->blocks[segment->block];
+    if (fast && segment->together && tree->kernels.up(tree, block, work)) return;
+    for (int lane = segment->first; lane < segment->first + segment->count; lane++) {
+        if (fast && !segment->together && tree->kernels.up_lane(tree, block, lane, work)) continue;
+        block->plain += fast;
+        if (!up_domain(tree, block, lane, at, work) && block->failed < 0) block->failed = lane;
     }
 }
 
@@ -444,14 +458,8 @@ static void up_task(void *context, int index, int worker) {
     up_context         *task = context;
     solver_tree        *tree = task->tree;
     const tree_segment *segment = &tree->segments[task->first + index];
-    tree_block         *block = &tree->blocks[segment->block];
-    tree_work          *work = &tree->work[worker];
-    if (task->fast && segment->together && tree->kernels.up(tree, block, work)) return;
-    for (int lane = segment->first; lane < segment->first + segment->count; lane++) {
-        if (task->fast && !segment->together && tree->kernels.up_lane(tree, block, lane, work)) continue;
-        block->plain += task->fast;
-        if (!up_domain(tree, block, lane, task->at, work) && block->failed < 0) block->failed = lane;
-    }
+    if (task->at->apart && tree->blocks[segment->block].tips) return;
+    tree_segment_up(tree, segment, task->at, task->fast, &tree->work[worker]);
 }
 
 fem_status tree_up(solver_tree *tree, const tree_evaluation *at) {
@@ -459,7 +467,7 @@ fem_status tree_up(solver_tree *tree, const tree_evaluation *at) {
     task.fast = !tree->options.plain && tree->options.subtree == SOLVER_ARTICULATED;
     for (int k = 0; k < tree->block_count; k++) {
         tree_block *block = &tree->blocks[k];
-        block->failed = -1, block->shifts = block->plain = 0;
+        if (!(at->apart && block->tips)) block->failed = -1, block->shifts = block->plain = 0;
     }
     if (task.fast) tree_parallel(tree, tree->block_count, own_task, &task);
     for (int level = tree->levels - 1; level >= 0; level--) {

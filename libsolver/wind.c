@@ -134,15 +134,18 @@ double solver_wind_mean(const solver_wind *wind, double height) {
     return o->speed * log1p(height / o->roughness) / log1p(o->reference_height / o->roughness);
 }
 
-// Share by which gusts raise the wind at s seconds behind the point where the clock began. In every period one gust of
-// its own strength comes at a time of its own: (1 + cos) / 2 over its duration.
-static double gust_factor(const solver_wind *wind, double s) {
+// In every period one gust of its own strength comes at a time of its own: (1 + cos) / 2 over its duration.
+static void gust_of(const solver_wind *wind, double period, double *begin, double *strength) {
+    uint64_t state = wind->options.seed ^ scramble((uint64_t)(int64_t)period * 0x632be59bd9b4e019u);
+    *begin = (period + solver_random(&state)) * wind->options.gust_period;
+    *strength = 0.3 + 0.7 * solver_random(&state);
+}
+
+double wind_gust_factor(const solver_wind *wind, double s) {
     const solver_wind_options *o = &wind->options;
-    double                     sum = 0, period = floor(s / o->gust_period);
-    for (int i = -1; i <= 1; i++) {
-        uint64_t state = o->seed ^ scramble((uint64_t)(int64_t)(period + i) * 0x632be59bd9b4e019u);
-        double   begin = (period + i + solver_random(&state)) * o->gust_period,
-               strength = 0.3 + 0.7 * solver_random(&state);
+    double                     sum = 0, period = floor(s / o->gust_period), begin, strength;
+    for (int i = -1; i <= 0; i++) { // those that can be here: none is longer than a period
+        gust_of(wind, period + i, &begin, &strength);
         double t = (s - begin) / o->gust_duration;
         if (t > 0 && t < 1) sum += strength * 0.5 * (1 - cos(2 * M_PI * t));
     }
@@ -154,7 +157,7 @@ static void steady_part(const solver_wind *wind, double time, const double x[3],
     const solver_wind_options *o = &wind->options;
     double                     height = vec3_dot(x, wind->up) - o->ground, mean = solver_wind_mean(wind, height);
     double                     behind = o->speed > 0 ? time - vec3_dot(x, wind->along) / o->speed : 0;
-    double                     factor = mean > 0 && o->gust > 0 ? 1 + gust_factor(wind, behind) : 1;
+    double                     factor = mean > 0 && o->gust > 0 ? 1 + wind_gust_factor(wind, behind) : 1;
     for (int i = 0; i < 3; i++) v[i] = mean * factor * wind->along[i];
     *share = fmin(fmax(height / (10 * o->roughness), 0), 1);
 }
@@ -174,23 +177,28 @@ void solver_wind_velocity(const solver_wind *wind, double time, const double x[3
     }
 }
 
-static wind_sum choose_kernel(void) {
+void wind_now_start(wind_now *now, const solver_wind *wind, double time) {
+    *now = (wind_now){.wind = wind, .time = time};
+    now->first = floor(time / wind->options.gust_period) - WIND_GUSTS / 2;
+    for (int i = 0; i < WIND_WAVES; i++) now->phases[i] = phase_at(wind, &wind->waves[i], time);
+    for (int i = 0; i < WIND_GUSTS; i++) gust_of(wind, now->first + i, &now->begin[i], &now->strength[i]);
+}
+
+wind_kernels wind_choose_kernels(void) {
 #if defined(__x86_64__)
     fem_simd level = fem_simd_level();
-    if (level == FEM_SIMD_AVX512) return solver_wind_sum_avx512;
-    if (level == FEM_SIMD_AVX2) return solver_wind_sum_avx2;
+    if (level == FEM_SIMD_AVX512) return wind_kernels_avx512();
+    if (level == FEM_SIMD_AVX2) return wind_kernels_avx2();
 #endif
-    return solver_wind_sum_baseline;
+    return wind_kernels_baseline();
 }
 
 typedef struct wind_task {
-    const solver_wind *wind;
-    double             time;
-    int                count;
-    const double      *x;
-    double            *v;
-    wind_sum           sum;
-    double             phases[WIND_WAVES];
+    wind_now      now;
+    int           count;
+    const double *x;
+    double       *v;
+    wind_kernels  kernels;
 } wind_task;
 
 enum { BLOCKS_A_TASK = 16 };
@@ -200,24 +208,21 @@ static void blow_some(void *context, int index, int worker) {
     const wind_task *t = context;
     int end = (index + 1) * BLOCKS_A_TASK * WIND_BLOCK < t->count ? (index + 1) * BLOCKS_A_TASK * WIND_BLOCK : t->count;
     for (int first = index * BLOCKS_A_TASK * WIND_BLOCK; first < end; first += WIND_BLOCK) {
-        double x[3 * WIND_BLOCK], u[3 * WIND_BLOCK], share;
-        int    here = end - first < WIND_BLOCK ? end - first : WIND_BLOCK;
+        _Alignas(64) double x[3 * WIND_BLOCK], v[3 * WIND_BLOCK];
+        int                 here = end - first < WIND_BLOCK ? end - first : WIND_BLOCK;
         for (int k = 0; k < WIND_BLOCK; k++)
             for (int i = 0; i < 3; i++)
                 x[i * WIND_BLOCK + k] = t->x[3 * (size_t)(first + (k < here ? k : 0)) + (size_t)i];
-        t->sum(t->wind->waves, t->phases, x, u);
-        for (int k = 0; k < here; k++) {
-            double *v = t->v + 3 * (size_t)(first + k);
-            steady_part(t->wind, t->time, t->x + 3 * (size_t)(first + k), v, &share);
-            for (int i = 0; i < 3; i++) v[i] += share * u[i * WIND_BLOCK + k];
-        }
+        t->kernels.blow(&t->now, x, v);
+        for (int k = 0; k < here; k++)
+            for (int i = 0; i < 3; i++) t->v[3 * (size_t)(first + k) + (size_t)i] = v[i * WIND_BLOCK + k];
     }
 }
 
 fem_status solver_wind_velocities(const solver_wind *wind, double time, int count, const double *x, double *v) {
-    wind_task t = {.wind = wind, .time = time, .count = count, .x = x, .v = v, .sum = choose_kernel()};
+    wind_task t = {.count = count, .x = x, .v = v, .kernels = wind_choose_kernels()};
     if (!isfinite(time)) return fem_fail(FEM_BAD_INPUT, "wind: the time is %g", time);
-    for (int i = 0; i < WIND_WAVES; i++) t.phases[i] = phase_at(wind, &wind->waves[i], time);
+    wind_now_start(&t.now, wind, time);
     int points = BLOCKS_A_TASK * WIND_BLOCK;
     fem_parallel_for(count / points + (count % points != 0), blow_some, &t);
     return FEM_OK;

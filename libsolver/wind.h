@@ -79,4 +79,9 @@ fem_status solver_wind_load_apply(solver_wind_load *load, solver_tree *tree);
 // The same, besides what solver_tree_set_load said, which has to be said anew each time.
 fem_status solver_wind_load_add(solver_wind_load *load, solver_tree *tree);
 
+// Normals turn with the modes, which the loads of a step do not know of: an estimate, from above, of the angular
+// frequency that this stiffness alone would give the lightest mode when the loads were last made, rad/s. A thin flag
+// diverges when the step is longer than twice its inverse. For steps that are too long take several short ones.
+double solver_wind_load_turning(const solver_wind_load *load);
+
 #endif

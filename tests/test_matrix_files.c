@@ -208,7 +208,7 @@ static void test_read_bad(void **state) {
         {"{'descr': '<f8', 'fortran_order': True, 'shape': (), }", "no shape", 24},
         {"{'descr': '<f8', 'fortran_order': True, 'shape': (-3, 1), }", "no shape", 24},
         {"{'descr': '<f8', 'fortran_order': True, 'shape': (3, ", "no shape", 24},
-        {"{'descr': '<f8', 'fortran_order': True, 'shape': (0, 1), }", "no room", 24},
+        {"{'descr': '<f8', 'fortran_order': True, 'shape': (0, 1), }", "holds nothing", 24},
         {"{'descr': '<f8', 'fortran_order': True, 'shape': (9999999999, 9999999999), }", "no room", 24},
         {"{'descr': '<f8', 'shape': (3, 1), }", "no order", 24},
         {"", "another type", 24},

@@ -187,6 +187,19 @@ static void test_bodies(void **state) {
     assert_true(nodes == 1 && c.error < 1e-4 && c.moved > 1);
 }
 
+// instances: every one is a node, held ones that bend, branches on branches, free ones that fall and bounce
+static void test_instances(void **state) {
+    (void)state;
+    const char *const overrides[] = {FORMATS};
+    int               nodes;
+    comparison        c = compare_run("scenes/twigs.json", 1, overrides, 28, &nodes);
+    assert_true(nodes > 10 && c.error < 1e-4 && c.gap < 1e-4 && c.moved > 0.005);
+    c = compare_run("scenes/panels.json", 1, overrides, 37, &nodes);
+    assert_true(nodes > 4 && c.error < 1e-4 && c.gap < 1e-4 && c.moved > 0.01);
+    c = compare_run("scenes/capsules_on_stairs.json", 1, overrides, 28, &nodes);
+    assert_true(nodes == 15 && c.error < 1e-4 && c.gap < 1e-4 && c.moved > 0.05);
+}
+
 // motion without modes: as the components of its frames, and a static one as it ends
 static void test_frames(void **state) {
     (void)state;
@@ -293,9 +306,9 @@ static void test_memory(void **state) {
 
 int main(int argc, char **argv) {
     (void)argc;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tree),    cmocka_unit_test(test_skin),
-                                       cmocka_unit_test(test_bodies),  cmocka_unit_test(test_frames),
-                                       cmocka_unit_test(test_warped),  cmocka_unit_test(test_components),
-                                       cmocka_unit_test(test_refused), cmocka_unit_test(test_memory)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tree),       cmocka_unit_test(test_skin),    cmocka_unit_test(test_bodies),
+        cmocka_unit_test(test_instances),  cmocka_unit_test(test_frames),  cmocka_unit_test(test_warped),
+        cmocka_unit_test(test_components), cmocka_unit_test(test_refused), cmocka_unit_test(test_memory)};
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }

@@ -93,8 +93,37 @@ static void test_long_steps(void **state) {
     assert_true(fabs(tip[1]) > 0.001 && fabs(tip[0] / tip[1] - 1) < 0.01);
 }
 
+// a soft flag without damping, whose normals turn by several radians in a step of 1/30 s: as far as with short steps
+static void test_soft_flag(void **state) {
+    (void)state;
+    double            far[2] = {0};
+    const char *const settings[2][1] = {{"solver.step=0.0333"}, {"solver.step=0.002"}};
+    const char       *text =
+        "{\"limber\": 1,"
+        "\"materials\": {\"film\": {\"density\": 30, \"young\": 1e5, \"poisson\": 0.3}},"
+        "\"parts\": {\"flag\": {\"mesh\": {\"box\": {\"high\": [0.1, 0.0005, 0.06], \"cells\": [10, 1, 6]}},"
+        " \"material\": \"film\", \"fixed\": \"x0\", \"modes\": {\"count\": 8, \"linear\": 6}}},"
+        "\"objects\": [{\"part\": \"flag\"}],"
+        "\"environment\": {\"wind\": {\"speed\": 12, \"direction\": [0.3, 1, 0], \"ground\": -10}},"
+        "\"solver\": {\"method\": \"reduced\", \"step\": 0.01, \"damping\": {\"ratio\": 0}},"
+        "\"output\": {\"frames\": 30, \"rate\": 30, \"formats\": [\"vtu\"], \"probes\": {\"tip\": \"x1\"}}}";
+    const char *path = write_scene("soft_flag.json", text);
+    for (int k = 0; k < 2; k++) {
+        scene       *s = NULL;
+        scene_result result = {0};
+        assert_ok(scene_load(&s, path, 1, settings[k]));
+        assert_ok(scene_run(s, test_temporary("soft_flag"), 0, NULL, &result));
+        far[k] = result.max_displacement;
+        scene_result_destroy(&result);
+        scene_destroy(s);
+    }
+    printf("a soft flag moves by %.5f m with steps of 1/30 s, %.5f m with steps of 1/500 s\n", far[0], far[1]);
+    assert_true(far[1] > 0.01 && far[1] < 0.1 && fabs(far[0] / far[1] - 1) < 0.1);
+}
+
 int main(int argc, char **argv) {
     (void)argc;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_drag), cmocka_unit_test(test_long_steps)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_drag), cmocka_unit_test(test_long_steps),
+                                       cmocka_unit_test(test_soft_flag)};
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }

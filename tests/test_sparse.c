@@ -164,6 +164,91 @@ static void test_block_solve(void **state) {
 }
 
 // an indefinite or singular matrix is reported as such, the factor refuses to solve then, and works again afterwards
+// the halves of a solve make up the whole; of right-hand sides with few entries the rows that are kept are those of
+// the whole forward half, all others being zero, and products with them are as by the whole columns
+static void test_halves(void **state) {
+    (void)state;
+    problem     p;
+    fem_factor *factor = NULL;
+    make_box_problem(&p, FEM_T4, (const int[]){9, 8, 7});
+    for (int v = 0; v < p.n / 3; v += 5) p.fixed[3 * v + v % 3] = 1;
+    assert_ok(fem_factor_create(&factor, &p.K, p.fixed));
+    assert_ok(fem_factor_factorise(factor, &p.K));
+    enum { COLUMNS = 31, FEW = 7 };
+    const int      columns[2] = {24, FEW};
+    int            start[3] = {0}, count = 0, rows = fem_factor_get_report(factor).free_dofs, kept = 0;
+    size_t         n = (size_t)p.n, m = (size_t)rows;
+    fem_half_entry entries[3 * COLUMNS];
+    fem_half       halves[2] = {{0}, {0}};
+    uint64_t       seed = 3;
+    double        *B = fem_calloc(n * COLUMNS, 8), *Y = fem_alloc(m * COLUMNS, 8), *X = fem_alloc(n * COLUMNS, 8),
+           *whole = fem_alloc(n * COLUMNS, 8), *T = fem_alloc(COLUMNS * COLUMNS, 8), *Z = fem_alloc(m * COLUMNS, 8);
+    for (int h = 0; h < 2; h++) {
+        for (int c = 0; c < columns[h]; c++)
+            for (int k = 0; k < 3; k++) { // near each other, and a fixed one now and then
+                int    dof = (37 * h + 3 * c + 11 * k) % (p.n / 4) + h * p.n / 2;
+                double value = test_random(&seed);
+                entries[count++] = (fem_half_entry){.column = c, .dof = dof, .value = value};
+                B[(size_t)(24 * h + c) * n + (size_t)dof] += value;
+            }
+        start[h + 1] = count;
+    }
+    assert_ok(fem_factor_solve(factor, COLUMNS, B, whole));
+    for (int threads = 1; threads <= 2; threads++) {
+        fem_set_threads(threads);
+        assert_ok(fem_factor_forward(factor, COLUMNS, B, Y));
+        assert_ok(fem_factor_backward(factor, COLUMNS, Y, X));
+        assert_memory_equal(X, whole, n * COLUMNS * sizeof *X);
+        for (int h = 0; h < 2; h++) fem_half_destroy(&halves[h]);
+        assert_ok(fem_half_create(factor, 2, columns, start, entries, halves));
+    }
+    fem_set_threads(0);
+    for (int h = 0; h < 2; h++)
+        for (int c = 0; c < columns[h]; c++) {
+            const double *y = Y + (size_t)(24 * h + c) * m;
+            for (int i = 0, k = 0; i < rows; i++) {
+                bool   there = k < halves[h].rows && halves[h].row[k] == i;
+                double w = there ? halves[h].W[(size_t)c * (size_t)halves[h].rows + (size_t)k] : 0;
+                assert_true(fabs(w - y[i]) <= 1e-13 * (fabs(y[i]) + 1e-6));
+                k += there;
+            }
+        }
+    kept = halves[0].rows + halves[1].rows;
+    printf("  few entries reach %d and %d of %d rows\n", halves[0].rows, halves[1].rows, rows);
+    assert_true(kept > 100 && kept < 2 * rows);
+    assert_ok(fem_half_inner(&halves[0], &halves[1], T, 24));
+    double worst = 0, largest = 0;
+    for (int j = 0; j < FEW; j++)
+        for (int i = 0; i < 24; i++) {
+            double by_hand = dense_dot(p.n, B + (size_t)i * n, whole + (size_t)(24 + j) * n); // b^T A^-1 b
+            worst = fmax(worst, fabs(T[24 * j + i] - by_hand)), largest = fmax(largest, fabs(by_hand));
+        }
+    assert_true(largest > 0 && worst < 1e-12 * largest);
+    test_random_fill(&seed, rows * COLUMNS, 1, Z);
+    memcpy(X, Z, m * FEW * sizeof *Z); // rows <= n
+    assert_ok(fem_half_project(&halves[0], rows, FEW, Z, T, 24));
+    assert_ok(fem_half_subtract(&halves[0], rows, FEW, T, 24, X));
+    for (int j = 0; j < FEW; j++) {
+        for (int i = 0; i < 24; i++)
+            assert_true(fabs(T[24 * j + i] - dense_dot(rows, Y + (size_t)i * m, Z + (size_t)j * m)) < 1e-10);
+        for (int i = 0; i < 24; i++) dense_axpy(rows, -T[24 * j + i], Y + (size_t)i * m, Z + (size_t)j * m);
+    }
+    assert_true(test_relative_error(rows * FEW, X, Z) < 1e-13);
+    for (int h = 0; h < 2; h++) fem_half_destroy(&halves[h]);
+    for (long allowed = 0;; allowed++) { // all or nothing
+        fem_memory_fail_after(allowed);
+        fem_status status = fem_half_create(factor, 2, columns, start, entries, halves);
+        fem_memory_fail_after(-1);
+        if (status == FEM_OK) break;
+        assert_int_equal(status, FEM_NO_MEMORY);
+        assert_true(!halves[0].W && !halves[1].W && allowed < 100);
+    }
+    for (int h = 0; h < 2; h++) fem_half_destroy(&halves[h]);
+    fem_factor_destroy(factor);
+    fem_free(B), fem_free(Y), fem_free(X), fem_free(whole), fem_free(T), fem_free(Z);
+    free_problem(&p);
+}
+
 static void test_indefinite(void **state) {
     (void)state;
     problem     p;
@@ -290,6 +375,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_pattern),
         cmocka_unit_test(test_solve),
         cmocka_unit_test(test_block_solve),
+        cmocka_unit_test(test_halves),
         cmocka_unit_test(test_indefinite),
         cmocka_unit_test(test_sums),
         cmocka_unit_test(test_allocation_failure),

@@ -146,6 +146,62 @@ static void test_forms(void **state) {
 
 // The stitched stiffness as a matrix: its modes by Lanczos are those of the dense eigen-solve, and it multiplies as the
 // springs do. Stitched parts count as one body: no rigid motion is left of the bar that was free.
+// Few old modes, many stitches: not all static answers are made, but those that are span what a step of inverse
+// iteration with K^ from the rigid motions and old modes spans. Then steps of refinement, each towards the truth.
+static void test_loads(void **state) {
+    (void)state;
+    enum { OLD = 8, JUDGED = 10 };
+    two_bars t;
+    two_bars_create(&t, 8, 3, true);
+    modes_basis     old = {0}, truth = {0};
+    modes_stitched *s = NULL;
+    double         *R = NULL, error = 1, share;
+    int             n = t.both.n, rigid = 0;
+    size_t          length = (size_t)n;
+    old_modes(&t.both, OLD, &old);
+    full_modes(&t.both, t.count, t.stitches, 0, JUDGED, &truth);
+    assert_ok(modes_rigid(&t.both.problem, &R, &rigid));
+    assert_ok(modes_stitched_create(&s, &t.both.problem, NULL));
+    assert_ok(modes_stitched_add(s, t.count, t.stitches));
+    int     base = OLD + rigid, wide = 2 * base;
+    double *W = fem_alloc(3 * (size_t)wide * length, 8), *KW = W + (size_t)wide * length,
+           *MW = KW + (size_t)wide * length;
+    double *A = fem_alloc(2 * (size_t)wide * (size_t)wide, 8), *G = A + wide * wide,
+           *values = fem_alloc((size_t)wide, 8);
+    memcpy(W, R, (size_t)rigid * length * 8);
+    memcpy(W + (size_t)rigid * length, old.U, OLD * length * 8);
+    fem_sparse_multiply(&t.both.M, base, W, MW);
+    assert_ok(modes_stitched_solve(s, base, MW, W + (size_t)base * length));
+    for (int j = base; j < wide; j++) // unit size
+        dense_scale(n, 1 / dense_norm(n, W + (size_t)j * length), W + (size_t)j * length);
+    modes_stitched_multiply(s, wide, W, KW);
+    fem_sparse_multiply(&t.both.M, wide, W, MW);
+    dense_gemm(true, false, wide, wide, n, 1, W, KW, 0, A);
+    dense_gemm(true, false, wide, wide, n, 1, W, MW, 0, G);
+    assert_ok(dense_generalized_eigen(wide, A, G, values));
+    for (int steps = 0; steps < 4; steps++) {
+        modes_stitch_options options = modes_stitch_default_options();
+        modes_stitch_report  report;
+        modes_basis          basis = {0};
+        double               before = error, apart = 0;
+        options.count = base, options.refine = steps;
+        assert_ok(modes_stitched_modes(s, &old, &options, &basis, &report));
+        for (int j = 0; j < base; j++) apart = fmax(apart, fabs(basis.omega2[j] / values[j] - 1));
+        judge(&t.both, &basis, &truth, JUDGED, &error, &share);
+        printf("%d steps: dimension %d of %d, omega^2 %.1g from those of the Krylov space; ten frequencies within %.2g "
+               "%%\n",
+               steps, report.dimension, base + 3 * t.count, apart, 100 * error);
+        assert_true(mass_orthogonality(&t.both, basis.r, basis.U) < 1e-12);
+        if (steps == 0) assert_true(report.dimension <= wide && report.dimension < base + 3 * t.count && apart < 1e-6);
+        assert_true(error < (steps > 0 ? 0.3 : 0.2) * before || error < 1e-9);
+        modes_basis_destroy(&basis);
+    }
+    modes_stitched_destroy(s);
+    fem_free(R), fem_free(W), fem_free(A), fem_free(values);
+    modes_basis_destroy(&old), modes_basis_destroy(&truth);
+    two_bars_destroy(&t);
+}
+
 static void test_matrix(void **state) {
     (void)state;
     for (int held = 0; held < 2; held++) {
@@ -577,19 +633,11 @@ static void test_no_memory(void **state) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_solve),
-        cmocka_unit_test(test_loose),
-        cmocka_unit_test(test_forms),
-        cmocka_unit_test(test_matrix),
-        cmocka_unit_test(test_lowrank_identity),
-        cmocka_unit_test(test_without_rigid),
-        cmocka_unit_test(test_vanishing),
-        cmocka_unit_test(test_two_rounds),
-        cmocka_unit_test(test_removal),
-        cmocka_unit_test(test_domains),
-        cmocka_unit_test(test_bad),
-        cmocka_unit_test(test_sequences),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_solve),         cmocka_unit_test(test_loose),     cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_loads),         cmocka_unit_test(test_matrix),    cmocka_unit_test(test_lowrank_identity),
+        cmocka_unit_test(test_without_rigid), cmocka_unit_test(test_vanishing), cmocka_unit_test(test_two_rounds),
+        cmocka_unit_test(test_removal),       cmocka_unit_test(test_domains),   cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_sequences),     cmocka_unit_test(test_no_memory),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }

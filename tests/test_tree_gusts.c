@@ -168,10 +168,10 @@ static double largest_omega(const solver_class *c, double stiffness) {
     return omega;
 }
 
-// Every domain but the stem is made stiff and all its modes are given speed, without damping: the energy does not grow.
+// Every domain but the stem is made stiff and all its modes are given speed, without damping: the energy stays.
 // The second speed, 16 times the energy, bends domains by as much as they are wide.
 static void stiff_run(const flower *f, double speed, double factor, int steps) {
-    double       h = 1.0 / 60, most = 0, dq[64], worst = 0;
+    double       h = 1.0 / 60, most = 0, dq[64], worst = 0, least = 1;
     solver_tree *tree = flower_tree(f, h);
     uint64_t     state = 5;
     for (int i = 1; i < f->assembly->count; i++) {
@@ -186,13 +186,14 @@ static void stiff_run(const flower *f, double speed, double factor, int steps) {
     double start = mechanical(tree);
     for (int step = 0; step < steps; step++) {
         assert_ok(solver_tree_step(tree));
-        worst = fmax(worst, mechanical(tree) / start);
+        double now = mechanical(tree) / start;
+        worst = fmax(worst, now), least = fmin(least, now);
     }
     solver_tree_report report = solver_tree_get_report(tree);
-    printf("   %.3f J, h w_max = %8.1f: energy after %d steps %.3f, largest %.3f; %d more passes, %d steps halved\n",
-           start, h * most, steps, mechanical(tree) / start, worst, report.extra_passes, report.halved);
+    printf("   %.3f J, h w_max = %8.1f: energy after %d steps %.4f, %.4f to %.4f; %d more passes, %d steps halved\n",
+           start, h * most, steps, mechanical(tree) / start, least, worst, report.extra_passes, report.halved);
     fflush(stdout);
-    assert_true(worst < 1.1);
+    assert_true(worst < 1.005 && least > (steps > 500 ? 0.95 : 0.99));
     assert_int_equal(report.unsettled, 0);
     assert_true(factor < 1e6 || h * most > 10000);
     solver_tree_destroy(tree);
@@ -206,11 +207,6 @@ static void test_stiff_domains(void **unused) {
     flower_create(&f, &o);
     static const double factors[] = {1, 100, 1e4, 1e6};
     for (int k = 0; k < 4; k++) {
-        if (k == 3) { // the stiffest with rigid interfaces only: docs/tree-results.md
-            flower_destroy(&f);
-            o.carried = 0;
-            flower_create(&f, &o);
-        }
         stiff_run(&f, 0.02, factors[k], getenv("LIMBER_LONG") ? 10000 : 500);
         stiff_run(&f, 0.08, factors[k], getenv("LIMBER_LONG") ? 2000 : 100);
     }
@@ -266,9 +262,9 @@ static void test_default_damping(void **unused) {
 
 // ---- undamped ------------------------------------------------------------------------------------------------------
 
-// The whole flower pushed along its first mode so that it bends by half its height, undamped, 10,000 steps. The energy
-// never grows. What the large swing passes on to modes that turn by more than a radian in a step is calmed away
-// (tree_settle.c), which is slow: nothing to speak of in 2,000 steps.
+// The whole flower pushed along its first mode so that it bends by almost its height, undamped, 10,000 steps. The swing
+// passes its energy on to fast modes of all domains, half of which turn by more than a radian in a step. It stays all
+// the same, up to what is left of it where passes stop.
 static void test_undamped(void **unused) {
     (void)unused;
     solver_assembly_options o = solver_assembly_default_options();
@@ -300,7 +296,7 @@ static void test_undamped(void **unused) {
     printf("   undamped, %d steps of 1/240 s, swings %.2f m: energy %.2f J within %.2f%% in the first 2,000; gains "
            "%.2f%%, loses %.2f%% at most\n",
            steps, swing, start, 100 * early, 100 * gain, 100 * loss);
-    assert_true(swing > 0.3 && early < 0.01 && gain < 0.005 && loss < 0.2);
+    assert_true(swing > 0.3 && early < 0.0005 && gain < 0.002 && loss < 0.04);
     fem_free(shape);
     solver_tree_destroy(tree);
     flower_destroy(&f);
