@@ -6,6 +6,7 @@
 #include "libfem/box_tree.h"
 
 #include <limits.h>
+#include <string.h>
 
 enum { BATCH = 512 };
 
@@ -338,6 +339,44 @@ fem_status fem_embed_points(fem_embedding *embedding, const fem_mesh *mesh, int 
 done:
     fem_free(outside);
     fem_box_tree_destroy(&search.boxes);
+    fem_embedding_destroy(&m);
+    return status;
+}
+
+fem_status fem_embed_skin(fem_embedding *embedding, const fem_mesh *mesh) {
+    fem_status    status = FEM_OK;
+    fem_embedding m = {.width = fem_element_vertices(mesh->type)};
+    size_t        width = (size_t)m.width;
+    int           triangles = 0, *corners = NULL, *element = NULL;
+    FEM_TRY(fem_mesh_surface(mesh, &triangles, &corners, NULL));
+    element =
+        fem_alloc((size_t)mesh->vertex_count, sizeof *element); // on the surface: one that has the vertex, else -1
+    if (!element) goto no_memory;
+    for (int v = 0; v < mesh->vertex_count; v++) element[v] = -1;
+    for (size_t i = 0; i < 3 * (size_t)triangles; i++) element[corners[i]] = 0;
+    for (size_t i = 0; i < (size_t)mesh->element_count * width; i++)
+        if (element[mesh->elements[i]] >= 0) element[mesh->elements[i]] = (int)(i / width);
+    for (int v = 0; v < mesh->vertex_count; v++) m.point_count += element[v] >= 0;
+    m.vertices = fem_alloc((size_t)m.point_count * width, sizeof *m.vertices);
+    m.weights = fem_calloc((size_t)m.point_count * width, sizeof *m.weights);
+    m.element = fem_alloc((size_t)m.point_count, sizeof *m.element);
+    if (!m.vertices || !m.weights || !m.element) goto no_memory;
+    for (int v = 0, k = 0; v < mesh->vertex_count; v++) {
+        if (element[v] < 0) continue;
+        const int *of = mesh->elements + (size_t)element[v] * width;
+        m.element[k] = element[v];
+        memcpy(m.vertices + (size_t)k * width, of, width * sizeof *of);
+        for (size_t i = 0; i < width; i++) m.weights[(size_t)k * width + i] = of[i] == v;
+        k++;
+    }
+    fem_embedding_destroy(embedding);
+    *embedding = m;
+    m = (fem_embedding){0};
+    goto done;
+no_memory:
+    status = fem_fail(FEM_NO_MEMORY, "no memory to embed the surface of %d vertices", mesh->vertex_count);
+done:
+    fem_free(corners), fem_free(element);
     fem_embedding_destroy(&m);
     return status;
 }

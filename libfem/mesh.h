@@ -251,6 +251,9 @@ typedef struct fem_embedding {
     int     outside;  // number of points outside the mesh
 } fem_embedding;
 fem_status fem_embed_points(fem_embedding *embedding, const fem_mesh *mesh, int point_count, const double *points);
+// The vertices of fem_surface_of_mesh, each by itself: where a mesh is cut, vertices that lie in one place are told
+// apart.
+fem_status fem_embed_skin(fem_embedding *embedding, const fem_mesh *mesh);
 void       fem_embedding_apply(const fem_embedding *embedding, const double *field, double *out); // 3 per vertex
 // From p, which was embedded as that point, to its element; of a tetrahedron an upper bound: to the point that weights
 // without the negative ones give.

@@ -369,7 +369,7 @@ typedef struct raw_output {
 typedef struct raw_scene {
     const char     *schema, *title;
     int             version;
-    const cJSON    *materials, *parts, *objects, *groups, *actions;
+    const cJSON    *materials, *parts, *objects, *groups, *actions, *seams;
     raw_environment environment;
     raw_solver      solver;
     raw_output      output;
@@ -446,8 +446,11 @@ bool scene_is_forest(const raw_scene *raw);
 // The pieces of an object's part, of which each class becomes a part of the scene; the path stands at the object.
 fem_status scene_read_components(scene_reader *reader, const cJSON *object, const raw_components *raw, int part,
                                  scene *s, domain_crowd *crowd);
-fem_status scene_read_forest(scene_reader *reader, const raw_scene *raw, scene *s);
-void       scene_forest_destroy(scene_forest *forest);
+// Of a scene with seams between its objects: they are one body, and no forest any more.
+fem_status          scene_join_forest(scene_reader *reader, const raw_scene *raw, scene *s);
+const scene_forest *scene_members(const scene *s); // of such a body, or of a forest
+fem_status          scene_read_forest(scene_reader *reader, const raw_scene *raw, scene *s);
+void                scene_forest_destroy(scene_forest *forest);
 // Does the name mean this instance: its path, or the last names of it, with or without the number of the copy?
 bool scene_instance_is(const scene_forest *forest, int instance, const char *name);
 // FEM_BAD_INPUT when no instance has that name.

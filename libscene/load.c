@@ -234,7 +234,15 @@ static fem_status read_objects(scene_reader *reader, const raw_scene *whole, sce
     fem_status   status = FEM_OK;
     raw_object   raw = {0};
     const cJSON *node = whole->objects;
-    if (scene_is_forest(whole)) return scene_read_forest(reader, whole, s);
+    if (scene_is_forest(whole)) {
+        status = scene_read_forest(reader, whole, s);
+        return status == FEM_OK && whole->seams ? scene_join_forest(reader, whole, s) : status;
+    }
+    if (whole->seams) {
+        reader_enter(reader, "seams");
+        return reader_fail(reader, whole->seams,
+                           "are between objects, and there is one; the seams within it are its part's");
+    }
     size_t length = reader_enter(reader, "objects");
     reader_enter_index(reader, 0);
     FEM_TRY(reader_table(reader, node->child, &scene_object_table, &raw));
@@ -454,11 +462,12 @@ static void copy_solver(const raw_solver *r, bool free_body, scene *s) {
 static bool object_is_free(const raw_scene *raw) {
     const cJSON *name = cJSON_GetObjectItemCaseSensitive(raw->objects->child, "part");
     const cJSON *part = cJSON_IsString(name) ? cJSON_GetObjectItemCaseSensitive(raw->parts, name->valuestring) : NULL;
-    return part && !cJSON_GetObjectItemCaseSensitive(part, "fixed");
+    return !raw->seams && part && !cJSON_GetObjectItemCaseSensitive(part, "fixed");
 }
 
 static bool object_is_tree(const raw_scene *raw) {
-    return scene_is_forest(raw) || cJSON_GetObjectItemCaseSensitive(raw->objects->child, "decompose") != NULL;
+    return (scene_is_forest(raw) && !raw->seams) ||
+           cJSON_GetObjectItemCaseSensitive(raw->objects->child, "decompose") != NULL;
 }
 
 static fem_status read_solver(scene_reader *reader, const raw_scene *raw, const cJSON *root, scene *s) {
@@ -667,6 +676,7 @@ void scene_destroy(scene *s) {
     fem_free(s->grown);
     for (int i = 0; i < s->obstacle_count; i++) fem_free(s->obstacles[i].move.keyframes);
     scene_forest_destroy(&s->forest);
+    scene_forest_destroy(&s->members);
     domain_tree_destroy(&s->tree.domains);
     fem_free(s->tree.own);
     fem_free(s->obstacles);

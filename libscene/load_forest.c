@@ -51,14 +51,17 @@ bool scene_instance_is(const scene_forest *forest, int instance, const char *nam
     return false;
 }
 
+const scene_forest *scene_members(const scene *s) { return s->members.count > 0 ? &s->members : &s->forest; }
+
 fem_status scene_check_instance(const scene_reader *reader, const cJSON *node, const scene *s, const char *name) {
-    scene_suggestion suggestion;
-    for (int i = 0; i < s->forest.count; i++)
-        if (scene_instance_is(&s->forest, i, name)) return FEM_OK;
+    scene_suggestion    suggestion;
+    const scene_forest *members = scene_members(s);
+    for (int i = 0; i < members->count; i++)
+        if (scene_instance_is(members, i, name)) return FEM_OK;
     suggestion_start(&suggestion, name);
-    for (int i = 0; i < s->forest.count && i < 1000; i++) {
-        const char *slash = strrchr(s->forest.instances[i].name, '/');
-        suggestion_offer(&suggestion, slash ? slash + 1 : s->forest.instances[i].name);
+    for (int i = 0; i < members->count && i < 1000; i++) {
+        const char *slash = strrchr(members->instances[i].name, '/');
+        suggestion_offer(&suggestion, slash ? slash + 1 : members->instances[i].name);
     }
     return reader_fail(reader, node, "there is no instance \"%.60s\"%s", name, suggestion_text(&suggestion));
 }
@@ -733,5 +736,77 @@ done:
     for (int i = 0; i < x.apart_count; i++) domain_crowd_destroy(&x.apart[i].crowd);
     fem_free(x.apart);
     fem_free(x.nodes), fem_free(x.centre), fem_free(used);
+    return status;
+}
+
+// ---- objects that are stitched together
+// ----------------------------------------------------------------------------
+
+static fem_status check_member(const scene_reader *reader, const cJSON *node, const scene *s, int i) {
+    const solver_forest_instance *g = &s->forest.instances[i];
+    const scene_part             *part = &s->parts[g->part], *first = &s->parts[s->forest.instances[0].part];
+    const char                   *wrong = NULL;
+    bool                          moves = false;
+    for (int k = 0; k < 6; k++) moves = moves || s->forest.motion[i][k] != 0;
+    if (g->parent >= 0)
+        wrong = "hangs on another";
+    else if (g->stiffness != 1)
+        wrong = "has a stiffness of its own";
+    else if (g->damping_mass >= 0 || g->damping_stiffness >= 0)
+        wrong = "has a damping of its own";
+    else if (moves)
+        wrong = "starts with a velocity";
+    else if (part->modes.method != first->modes.method || part->forces != first->forces)
+        wrong = "has another kind of modes or forces than the first";
+    if (!wrong) return FEM_OK;
+    return reader_fail(reader, node, "\"%s\" %s, which objects that are stitched together (\"seams\") do not have",
+                       g->name, wrong);
+}
+
+// Seams of the parts, as often as there are objects of them: "object/seam".
+static fem_status copy_seams(const scene *s, scene_part *all) {
+    const scene_forest *f = &s->members;
+    size_t              count = 0;
+    for (int i = 0; i < f->count; i++) count += (size_t)s->parts[f->instances[i].part].seam_count;
+    scene_seam *grown = fem_realloc(all->seams, (size_t)all->seam_count + count + 1, sizeof *grown);
+    if (!grown) return fem_fail(FEM_NO_MEMORY, "no memory for %zu seams", count);
+    all->seams = grown;
+    for (int i = 0; i < f->count; i++) {
+        const scene_part *part = &s->parts[f->instances[i].part];
+        for (int k = 0; k < part->seam_count; k++) {
+            const scene_seam *from = &part->seams[k];
+            scene_seam       *to = &all->seams[all->seam_count];
+            size_t            size = strlen(f->instances[i].name) + strlen(from->name) + 2;
+            *to = (scene_seam){.count = from->count, .given = from->given, .name = fem_alloc(size, 1)};
+            to->pairs = fem_copy(from->pairs, 2 * (size_t)from->count, sizeof *to->pairs);
+            all->seam_count++;
+            if (!to->name || !to->pairs) return fem_fail(FEM_NO_MEMORY, "no memory for a seam");
+            snprintf(to->name, size, "%s/%s", f->instances[i].name, from->name);
+            for (int v = 0; v < 2 * to->count; v++) to->pairs[v] += f->vertex[i];
+        }
+    }
+    return FEM_OK;
+}
+
+fem_status scene_join_forest(scene_reader *reader, const raw_scene *raw, scene *s) {
+    fem_status        status = FEM_OK;
+    scene_part       *all = &s->parts[s->object];
+    const scene_part *first = &s->parts[s->forest.instances[0].part];
+    size_t            length = reader_enter(reader, "objects");
+    for (int i = 0; i < s->forest.count; i++) FEM_TRY(check_member(reader, raw->objects, s, i));
+    reader_leave(reader, length);
+    all->modes = (scene_modes){.method = first->modes.method, .recipe = first->modes.recipe};
+    all->forces = first->forces, all->quadrature = first->quadrature, all->training = first->training;
+    all->modes.recipe.linear = all->modes.recipe.count = 0;
+    for (int i = 0; i < s->forest.count; i++) {
+        const modes_recipe *recipe = &s->parts[s->forest.instances[i].part].modes.recipe;
+        all->modes.recipe.linear += recipe->linear, all->modes.recipe.count += recipe->count;
+    }
+    s->members = s->forest;
+    s->forest = (scene_forest){0};
+    FEM_TRY(scene_read_seams(reader, raw->seams, all));
+    FEM_TRY(scene_match_seams(reader, raw->seams, all));
+    FEM_TRY(copy_seams(s, all));
+done:
     return status;
 }

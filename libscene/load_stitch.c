@@ -203,10 +203,10 @@ fem_status scene_read_stitch(scene_reader *reader, const cJSON *node, const raw_
         return reader_fail(reader, node,
                            "only reduced bodies in one part with \"fixed\" vertices are stitched, expected \"solver\": "
                            "{\"method\": \"reduced\"}");
-    if (part->modes.method != SCENE_MODES_LANCZOS)
+    if (part->modes.method != SCENE_MODES_LANCZOS && part->modes.method != SCENE_MODES_KRYLOV)
         return reader_fail(reader, node,
-                           "stitching brings vibration modes up to date, expected \"modes\": {\"method\": "
-                           "\"lanczos\"} in parts.%.60s",
+                           "stitching brings modes up to date, expected \"modes\": {\"method\": \"lanczos\"} or "
+                           "\"krylov\" in parts.%.60s",
                            part->name);
     size_t length = reader_enter(reader, key);
     if (name) FEM_TRY(find_seam(reader, cJSON_GetObjectItemCaseSensitive(node, key), name, part, &action->seam));

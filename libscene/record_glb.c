@@ -22,6 +22,7 @@ typedef struct limb_surface {
     int          vertex_count, triangle_count, patch_count;
     double      *positions, *uv, *modes;
     int         *place, *triangles;
+    int         *from; // per vertex: which it is of the surface that it was taken from
     scene_patch *patches;
 } limb_surface;
 
@@ -61,7 +62,7 @@ struct scene_record_glb {
 
 static void surface_destroy(limb_surface *p) {
     fem_free(p->positions), fem_free(p->uv), fem_free(p->modes), fem_free(p->place);
-    fem_free(p->triangles), fem_free(p->patches);
+    fem_free(p->triangles), fem_free(p->patches), fem_free(p->from);
 }
 
 void scene_record_glb_destroy(scene_record_glb *r) {
@@ -178,6 +179,7 @@ static int find_vertex(vertex_lists *lists, const fem_surface *surface, int v, i
     int k = p->vertex_count++;
     vec3_sub(p->positions + 3 * (size_t)k, surface->vertices + 3 * (size_t)v, origin);
     lists->uv[k] = uv;
+    p->from[k] = v;
     if (lists->first[v] < 0) {
         lists->first[v] = k, lists->next[k] = -1;
     } else { // behind the first, which the normals are kept at
@@ -203,11 +205,12 @@ static fem_status collect(const scene_record_glb *r, const surface_source *sourc
     p->triangles = fem_alloc(3 * triangles, sizeof *p->triangles);
     p->positions = fem_alloc(9 * triangles, sizeof *p->positions); // at most three vertices each
     p->patches = fem_alloc((size_t)r->look_count, sizeof *p->patches);
+    p->from = fem_alloc(3 * triangles, sizeof *p->from);
     if (surface->corners) {
         p->uv = fem_alloc(6 * triangles, sizeof *p->uv);
         p->place = fem_alloc(3 * triangles, sizeof *p->place);
     }
-    if (!lists.first || !lists.next || !lists.uv || !p->triangles || !p->positions || !p->patches ||
+    if (!lists.first || !lists.next || !lists.uv || !p->triangles || !p->positions || !p->patches || !p->from ||
         (surface->corners && (!p->uv || !p->place))) {
         status = no_memory(r);
         goto done;
@@ -309,6 +312,37 @@ done:
     return status;
 }
 
+// A body without limbs: where the vertices of its surface are in the mesh. Those of its own skin are vertices of the
+// mesh, so that the sides of a cut stay apart.
+static fem_status embed_whole(scene_record_glb *r) {
+    fem_status            status = FEM_OK;
+    const surface_source *source = &r->sources[0];
+    const limb_surface   *p = &r->parts[0];
+    fem_embedding         skin = {0};
+    size_t                count = (size_t)p->vertex_count;
+    if (source->shown != &source->skin)
+        return fem_embed_points(&r->embedding, source->mesh, p->vertex_count, p->positions);
+    FEM_TRY(fem_embed_skin(&skin, source->mesh));
+    size_t width = (size_t)skin.width;
+    r->embedding = (fem_embedding){.point_count = p->vertex_count, .width = skin.width};
+    r->embedding.vertices = fem_alloc(count * width, sizeof *skin.vertices);
+    r->embedding.weights = fem_alloc(count * width, sizeof *skin.weights);
+    r->embedding.element = fem_alloc(count, sizeof *skin.element);
+    if (!r->embedding.vertices || !r->embedding.weights || !r->embedding.element) {
+        status = no_memory(r);
+        goto done;
+    }
+    for (size_t k = 0; k < count; k++) {
+        size_t v = (size_t)p->from[k];
+        memcpy(r->embedding.vertices + k * width, skin.vertices + v * width, width * sizeof *skin.vertices);
+        memcpy(r->embedding.weights + k * width, skin.weights + v * width, width * sizeof *skin.weights);
+        r->embedding.element[k] = skin.element[v];
+    }
+done:
+    fem_embedding_destroy(&skin);
+    return status;
+}
+
 static fem_status make_surfaces(scene_record_glb *r, const scene_motion *motion) {
     fem_status   status = FEM_OK;
     const scene *s = r->s;
@@ -329,6 +363,7 @@ static fem_status make_surfaces(scene_record_glb *r, const scene_motion *motion)
     FEM_TRY(make_looks(r));
     if (r->shared) return add_instances(r, motion);
     for (size_t i = 0; i < figures; i++) FEM_TRY(add_limb(r, motion, (int)i));
+    if (motion->limb_count == 0) FEM_TRY(embed_whole(r));
 done:
     return status;
 }
@@ -449,8 +484,6 @@ fem_status scene_record_glb_create(scene_record_glb **record, const scene *s, co
         FEM_TRY(open_glb(r));
     } else {
         r->width = 3 * (size_t)r->parts[0].vertex_count;
-        FEM_TRY(fem_embed_points(&r->embedding, &s->parts[s->object].mesh, r->parts[0].vertex_count,
-                                 r->parts[0].positions));
     }
     if (motion->limb_count == 0 && s->tree.domains.count > 0)
         FEM_TRY(

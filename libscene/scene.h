@@ -182,6 +182,7 @@ typedef struct scene {
     scene_part            *parts;
     int                    object; // the part that is simulated; of a forest all its instances
     scene_forest           forest;
+    scene_forest           members; // of objects that are stitched together: one body, and these are for selections
     double                 translation[3], rotation[3]; // of a free body at time 0
     double                 velocity[3], spin[3];        // of a body without supports at time 0
     double                 gravity[3];

@@ -149,16 +149,17 @@ static fem_status mark_instance(scene_reader *reader, const cJSON *node, const r
     fem_status   status = FEM_OK;
     const scene *s = reader->scene;
     size_t       length = reader_enter(reader, "instance");
-    if (!s || s->forest.count == 0 || mesh != &s->parts[s->object].mesh)
+    if (!s || scene_members(s)->count == 0 || mesh != &s->parts[s->object].mesh)
         return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(node, "instance"),
                            "has no meaning here: actions and probes of scenes with several objects have instances");
     FEM_TRY(scene_check_instance(reader, cJSON_GetObjectItemCaseSensitive(node, "instance"), s, raw->instance));
     reader_leave(reader, length);
-    for (int i = 0; i < s->forest.count; i++) {
-        if (!scene_instance_is(&s->forest, i, raw->instance)) continue;
-        const scene_part *part = &s->parts[s->forest.instances[i].part];
+    const scene_forest *members = scene_members(s);
+    for (int i = 0; i < members->count; i++) {
+        if (!scene_instance_is(members, i, raw->instance)) continue;
+        const scene_part *part = &s->parts[members->instances[i].part];
         const fem_set    *set = raw->set ? fem_mesh_vertex_set(&part->mesh, raw->set) : NULL;
-        unsigned char    *own = marked + s->forest.vertex[i];
+        unsigned char    *own = marked + members->vertex[i];
         if (!raw->set) memset(own, 1, (size_t)part->mesh.vertex_count);
         for (int k = 0; set && k < set->count; k++) own[set->items[k]] = 1;
         if (!raw->set || set) continue;

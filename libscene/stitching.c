@@ -125,7 +125,13 @@ fem_status scene_stitching_create(scene_stitching **stitching, const scene *s, c
     t->problem = (modes_problem){.mesh = &t->part->mesh, .K = &t->K, .M = &t->M, .fixed = t->fixed};
     FEM_TRY(modes_inverse_create(&t->inverse, &t->problem, MODES_BORDER_MASS));
     options.count = t->part->modes.recipe.linear, options.inverse = t->inverse;
-    FEM_TRY(modes_lanczos(&t->problem, &options, progress, &t->linear, NULL));
+    if (t->part->modes.method == SCENE_MODES_KRYLOV) {
+        modes_recipe recipe = t->part->modes.recipe;
+        recipe.derivatives = 0, recipe.count = recipe.linear;
+        FEM_TRY(modes_build(&t->problem, body, &recipe, t->inverse, progress, &t->linear, NULL));
+    } else {
+        FEM_TRY(modes_lanczos(&t->problem, &options, progress, &t->linear, NULL));
+    }
     if (first && t->part->modes.recipe.derivatives > 0)
         FEM_TRY(modes_rights_create(&t->rights, body, t->inverse, &t->linear, kept_pairs(t)));
     if (first) FEM_TRY(copy_basis(&first->basis, &t->plain));

@@ -1,5 +1,6 @@
 // Scenes that stitch: the motion follows the full model of a body that was never cut, what is undone gives back what
 // was there, energy comes with the springs, and runs go on from a checkpoint.
+#include "libscene/motion.h"
 #include "libscene/stitching.h"
 #include "tests/support.h"
 
@@ -140,7 +141,148 @@ static void test_let_go(void **state) {
     assert_true(worst < 0.002);
     assert_true(jump < 1.5 * before);
     assert_true(rows.x[40][2] < -0.5); // far away by now
+    // its surface goes with it: no edge of the frames is longer than a cell's diagonal
+    fem_surface last = {0};
+    char        path[600];
+    double      longest = 0;
+    snprintf(path, sizeof path, "%s/stitch_00040.obj", folder);
+    assert_ok(fem_surface_read(&last, path));
+    for (int i = 0; i < 3 * last.triangle_count; i++) {
+        int a = last.triangles[i], b = last.triangles[i - i % 3 + (i + 1) % 3];
+        longest = fmax(longest, vec3_distance(last.vertices + 3 * (size_t)a, last.vertices + 3 * (size_t)b));
+    }
+    assert_true(longest < 0.1);
+    fem_surface_destroy(&last);
     scene_result_destroy(&r);
+}
+
+// Two objects, the second free, that are stitched together move as full FEM has it for one bar; Krylov modes serve as
+// vibration modes do.
+static const char *const OBJECTS =
+    "{\"limber\": 1, \"materials\": {\"rubber\": {\"density\": 1000, \"young\": 1e6, \"poisson\": 0.4}},"
+    " \"parts\": {"
+    "   \"held\": {\"mesh\": {\"box\": {\"element\": \"tet\", \"high\": [0.3, 0.1, 0.1], \"cells\": [6, 2, 2]}},"
+    "     \"material\": \"rubber\", \"fixed\": \"x0\", \"modes\": {\"method\": \"lanczos\", \"linear\": 8, \"count\": "
+    "14}},"
+    "   \"free\": {\"mesh\": {\"box\": {\"element\": \"tet\", \"high\": [0.3, 0.1, 0.1], \"cells\": [6, 2, 2]}},"
+    "     \"material\": \"rubber\", \"modes\": {\"method\": \"lanczos\", \"linear\": 8, \"count\": 14}}},"
+    " \"objects\": [{\"part\": \"held\"}, {\"part\": \"free\", \"translation\": [0.3, 0, 0]}],"
+    " \"seams\": {\"joint\": {\"match\": {\"a\": {\"instance\": \"held\"}, \"b\": {\"instance\": \"free\"},"
+    "   \"tolerance\": 1e-6}}},"
+    " \"environment\": {\"gravity\": [0, 0, -2]}, \"actions\": [{\"stitch\": \"joint\"}],"
+    " \"solver\": {\"method\": \"reduced\", \"step\": 0.005, \"newton\": {\"iterations\": 5, \"tolerance\": 1e-6}},"
+    " \"output\": {\"frames\": 21, \"rate\": 50, \"formats\": [\"obj\"],"
+    "   \"probes\": {\"tip\": {\"instance\": \"free\", \"set\": \"x1\"}}}}";
+
+static void test_objects(void **state) {
+    (void)state;
+    const char *const krylov[] = {"parts.held.modes.method=krylov", "parts.free.modes.method=krylov"};
+    // cells as those of the objects, in one piece
+    const char *const full[] = {"solver.method=full", "solver.newton={}", "actions=[]", "parts.bar.seams={}",
+                                "parts.bar.mesh={\"box\": {\"element\": \"tet\", \"high\": [0.6, 0.1, 0.1], "
+                                "\"cells\": [12, 2, 2]}}"};
+    scene_result      one = run(5, full, "one");
+    for (int k = 0; k < 2; k++) {
+        scene       *s = load(OBJECTS, k == 0 ? 0 : 2, krylov);
+        scene_result r = {0};
+        assert_ok(scene_run(s, test_temporary("objects"), 0, NULL, &r));
+        double error = vec3_distance(r.probes, one.probes) / vec3_norm(one.probes);
+        printf("two objects, %s: %.2g %% off one bar\n", k == 0 ? "lanczos" : "krylov", 100 * error);
+        assert_int_equal(r.changes[0].stitches, 9);
+        assert_true(error < 0.03);
+        scene_result_destroy(&r), scene_destroy(s);
+    }
+    scene_result_destroy(&one);
+}
+
+// A change that cannot be made, whatever allocation is refused, leaves the motion as it was: the next attempt succeeds,
+// and all goes on as if nothing had happened.
+static void test_all_or_nothing(void **state) {
+    (void)state;
+    const char *const once[] = {"actions=[{\"stitch\": \"joint\", \"start\": 0.1}]",
+                                "parts.bar.modes={\"method\": \"lanczos\", \"linear\": 4, \"count\": 6}"};
+    scene            *s = load(BARS, 2, once);
+    const scene_part *part = &s->parts[s->object];
+    fem_body         *body = NULL;
+    fem_body_options  options = fem_body_default_options();
+    char             *notes = NULL;
+    double            ends[2][3], h = s->solver.time_step;
+    int               tip = s->probes[0].on.items[0], refused = 0;
+    assert_ok(fem_body_create(&body, &part->mesh, &options));
+    for (int k = 0; k < 2; k++) {
+        scene_motion *m = NULL;
+        assert_ok(scene_motion_reduced(&m, s, body, NULL, &notes));
+        for (int i = 1; i <= 30; i++) {
+            if (k == 1 && i * h >= 0.1 && (i - 1) * h < 0.1) // the change
+                for (long allowed = 0; allowed < 100000; allowed = allowed + 1 + allowed / 8) {
+                    double before[3], after[3];
+                    int    changes = m->change_count;
+                    m->show(m);
+                    memcpy(before, m->u + 3 * tip, sizeof before);
+                    fem_memory_fail_after(allowed);
+                    fem_status status = m->step(m, i * h);
+                    fem_memory_fail_after(-1);
+                    if (status == FEM_OK) goto next;
+                    assert_int_equal(status, FEM_NO_MEMORY);
+                    m->show(m);
+                    memcpy(after, m->u + 3 * tip, sizeof after);
+                    assert_memory_equal(before, after, sizeof after);
+                    assert_int_equal(m->change_count, changes);
+                    refused++;
+                }
+            assert_ok(m->step(m, i * h));
+        next:;
+        }
+        m->show(m);
+        memcpy(ends[k], m->u + 3 * tip, sizeof ends[k]);
+        m->destroy(m);
+    }
+    printf("%d attempts refused\n", refused);
+    assert_true(refused > 10);
+    assert_true(vec3_distance(ends[0], ends[1]) <= 1e-9 * vec3_norm(ends[0]));
+    fem_free(notes);
+    fem_body_destroy(body);
+    scene_destroy(s);
+}
+
+// Any sequence of stitches, cuts and changes of stiffness, seeded: no crash, and nothing that is not finite.
+static void test_sequences(void **state) {
+    (void)state;
+    uint64_t seed = 11;
+    int      ran = 0, refused = 0;
+    for (int k = 0; k < 24; k++) {
+        char        actions[2000] = "actions=[", mesh[] = "output.frames=21";
+        size_t      used = strlen(actions);
+        const char *overrides[] = {
+            actions, mesh, "parts.bar.modes={\"method\": \"lanczos\", \"linear\": 4, \"count\": 6}",
+            "solver={\"method\": \"reduced\", \"step\": 0.01, \"damping\": {\"stiffness\": 0.002}}"};
+        int count = 2 + k % 5;
+        for (int i = 0; i < count; i++) {
+            double      x = test_random(&seed), y = test_random(&seed), z = test_random(&seed);
+            const char *kinds[] = {"\"stitch\": \"joint\", \"count\": 4", "\"unstitch\": \"joint\"",
+                                   "\"stitch\": \"joint\"", "\"cut\": \"joint\"",
+                                   "\"stiffness\": 3, \"within\": {\"region\": \"right\"}"};
+            int         kind = (int)(fabs(x) * 5) % 5;
+            char        spring[60] = "";
+            if (kind % 2 == 0 && kind < 4) snprintf(spring, sizeof spring, ", \"spring\": %g", pow(10, 4 + 3 * z));
+            used += (size_t)snprintf(actions + used, sizeof actions - used, "%s{%s%s, \"start\": %.3f}", i ? ", " : "",
+                                     kinds[kind], spring, 0.05 + 0.05 * i + 0.01 * fabs(y));
+        }
+        snprintf(actions + used, sizeof actions - used, "]");
+        scene       *s = NULL;
+        scene_result r = {0};
+        fem_status   status = scene_load(&s, test_write("sequence.json", BARS), 4, overrides);
+        assert_true(status == FEM_OK || status == FEM_BAD_INPUT); // nothing to take out, or to close
+        if (status == FEM_OK) {
+            status = scene_run(s, test_temporary("sequence"), 0, NULL, &r);
+            if (status != FEM_OK && status != FEM_UNSTABLE) fail_msg("%s: %s", actions, fem_message());
+            for (int i = 0; status == FEM_OK && i < 3; i++) assert_true(isfinite(r.probes[i]));
+        }
+        ran += status == FEM_OK, refused += status != FEM_OK;
+        scene_result_destroy(&r), scene_destroy(s);
+    }
+    printf("%d sequences ran, %d were refused or diverged\n", ran, refused);
+    assert_true(ran >= 6);
 }
 
 // Bars that fall apart and are caught: the gap closes at once, and the motion has no more energy than its springs would
@@ -354,7 +496,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_cut),          cmocka_unit_test(test_stiffness),  cmocka_unit_test(test_rebuild),
         cmocka_unit_test(test_checkpoint),   cmocka_unit_test(test_experiment), cmocka_unit_test(test_match),
         cmocka_unit_test(test_sizes),        cmocka_unit_test(test_open_gap),   cmocka_unit_test(test_long_steps),
-        cmocka_unit_test(test_let_go),
+        cmocka_unit_test(test_let_go),       cmocka_unit_test(test_objects),    cmocka_unit_test(test_all_or_nothing),
+        cmocka_unit_test(test_sequences),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
