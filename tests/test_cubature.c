@@ -176,7 +176,7 @@ static void test_loaded(void **state) {
     body_create(&c, FEM_NEOHOOKEAN);
     double *u = fem_alloc((size_t)c.n, sizeof *u);
     assert_ok(reduced_body_create(&reduced, c.body, R, c.U));
-    assert_ok(loading_create(&l, &reduced, 0.1, 1));
+    assert_ok(loading_create(&l, &reduced, NULL, 0.1, 1));
     for (int t = 0; t < DRAWS; t++) {
         loading_draw(&l, 3, t, p);
         for (int i = 0; i < R * R; i++) covariance[i] += p[i % R] * p[i / R] / DRAWS / (l.amplitude * l.amplitude);
