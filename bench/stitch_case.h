@@ -16,6 +16,7 @@ typedef struct stitch_model {
     int           derivatives;   // as many as the paper's
     double        paper_size[3]; // thousand vertices, thousand tets, springs
     double        paper[3];      // its speed-ups (a), (b), (c)
+    double        paper_whole;   // of the sums of its times
 } stitch_model;
 
 typedef bool (*cell_test)(int i, int j, int k);

@@ -11,6 +11,9 @@
 // such poses and their exact forces. What is left of the difference to the exact force, which is computed for all poses
 // together, is added to the load: f_s(q') = p + f_s(q) - f(q), which converges as fast as the sample is good. Poses
 // that are not quite settled are as good as others: their forces are exact in any case.
+//
+// Springs of stitches are no elements, but poses answer them too: f(q) + S q = p. Without them a part that hangs on
+// nothing else would be thrown about stiffly, and a rule would learn nothing of how it bends.
 #include "libcubature/fit.h"
 
 #include <math.h>
@@ -52,6 +55,7 @@ static fem_status stiffness_at_rest(loading *l) {
         goto done;
     }
     forces.evaluate(forces.model, zero, NULL, NULL, l->K0, work);
+    if (l->springs) dense_axpy((int)(r * r), 1, l->springs, l->K0);
     l->L = fem_copy(l->K0, r * r, sizeof *l->K0);
     if (!l->L)
         status = fem_fail(FEM_NO_MEMORY, "no memory for the stiffness of %d modes", l->r);
@@ -107,11 +111,12 @@ static fem_status fit_sample(loading *l, unsigned seed) {
     return status;
 }
 
-fem_status loading_create(loading *result, const reduced_body *reduced, double displacement, unsigned seed) {
+fem_status loading_create(loading *result, const reduced_body *reduced, const double *springs, double displacement,
+                          unsigned seed) {
     fem_status      status = FEM_OK;
     const fem_body *body = reduced->body;
     const fem_mesh *mesh = fem_body_mesh(body);
-    loading         l = {.reduced = reduced, .r = reduced->r};
+    loading         l = {.reduced = reduced, .springs = springs, .r = reduced->r};
     int             count = 0;
     int            *elements = fem_alloc((size_t)mesh->element_count, sizeof *elements);
     double         *weights = fem_alloc((size_t)mesh->element_count, sizeof *weights);
@@ -179,10 +184,23 @@ static settling settling_place(const loading *l, double *memory) {
     return s;
 }
 
+// f += S q; gives q^T S q / 2
+static double add_springs(const loading *l, const double *q, double *f) {
+    size_t r = (size_t)l->r;
+    double energy = 0;
+    for (size_t i = 0; l->springs && i < r; i++) {
+        double force = dense_dot(l->r, l->springs + i * r, q);
+        energy += force * q[i] / 2;
+        if (f) f[i] += force;
+    }
+    return energy;
+}
+
 static double energy_of(const settling *s, const double *q, double *f, double *K) {
     double energy;
     s->forces.evaluate(s->forces.model, q, &energy, f, K, s->work);
-    return energy - dense_dot(s->forces.r, s->p, q);
+    if (K && s->l->springs) dense_axpy(s->l->r * s->l->r, 1, s->l->springs, K);
+    return energy + add_springs(s->l, q, f) - dense_dot(s->forces.r, s->p, q);
 }
 
 // d becomes (K + shift K(0))^-1 d with the least shift tried that makes it positive definite.
@@ -370,7 +388,9 @@ static void correct(search *s, const settling *sample, unsigned seed, double *lo
         const double *f = s->f + (size_t)k * r;
         loading_draw(w->l, seed, (int)t, load);
         double size = loading_size(w->l, load);
-        for (size_t i = 0; i < r; i++) load[i] -= f[i]; // what is missing
+        memcpy(sample->f, f, r * sizeof *f);
+        add_springs(w->l, q, sample->f);
+        for (size_t i = 0; i < r; i++) load[i] -= sample->f[i]; // what is missing
         double now = loading_size(w->l, load) / size;
         if (!(s->smallest[k] > 0) || !(now < s->miss[t])) { // turned inside out, or no better: what there was before
             w->finished[t] = s->miss[t] < INFINITY;
@@ -383,6 +403,7 @@ static void correct(search *s, const settling *sample, unsigned seed, double *lo
         w->finished[t] = now < ENOUGH;
         if (w->finished[t]) continue;
         sample->forces.evaluate(sample->forces.model, q, NULL, sample->f, NULL, sample->work);
+        add_springs(w->l, q, sample->f);
         for (size_t i = 0; i < r; i++) p[i] = sample->f[i] + load[i];
     }
 }

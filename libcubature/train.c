@@ -13,6 +13,7 @@
 #include <string.h>
 
 enum { CHECKPOINT_VERSION = 2, HELD_OUT_SEED = 1000 };
+enum { REFIT_ELEMENTS = 10, REFIT_POSES = 3, REFIT_HELD_OUT = 20 }; // the first two for each mode
 
 const char *cubature_method_name(cubature_method method) {
     static const char *const names[] = {"empirical", "modal", "optimized"};
@@ -460,7 +461,7 @@ static fem_status find_amplitude(training *t) {
     fem_status                       status = FEM_OK;
     double                           displacement = o->displacement * body_diagonal(fem_body_mesh(t->body));
     if (o->loaded) {
-        FEM_TRY(loading_create(&t->loading, &t->reduced, displacement, o->seed));
+        FEM_TRY(loading_create(&t->loading, &t->reduced, o->springs, displacement, o->seed));
         t->amplitude = t->loading.amplitude;
     } else if (t->amplitude == 0) { // not of a checkpoint
         FEM_TRY(cubature_amplitude(t->body, t->r, t->reduced.U, t->rayleigh, displacement, o->seed, &t->amplitude));
@@ -564,6 +565,65 @@ fem_status cubature_poses_generate(cubature_poses *poses, const fem_body *body, 
     t.poses = (cubature_poses){0};
 done:
     training_destroy(&t);
+    return status;
+}
+
+static int compare_ints(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+
+// Elements of a rule and evenly spread ones, ascending, each once.
+static fem_status join_elements(const cubature_rule *old, const fem_mesh *mesh, int more, int **elements, int *count) {
+    int  even = 0, kept = 0;
+    int *all = fem_alloc((size_t)old->count + (size_t)more, sizeof *all);
+    if (!all) return fem_fail(FEM_NO_MEMORY, "no memory for %d elements", old->count + more);
+    fem_status status = cubature_sample_elements(mesh, more, all, &even);
+    if (status != FEM_OK) {
+        fem_free(all);
+        return status;
+    }
+    memcpy(all + even, old->elements, (size_t)old->count * sizeof *all);
+    qsort(all, (size_t)(even + old->count), sizeof *all, compare_ints);
+    for (int i = 0; i < even + old->count; i++)
+        if (kept == 0 || all[kept - 1] != all[i]) all[kept++] = all[i];
+    *elements = all, *count = kept;
+    return FEM_OK;
+}
+
+fem_status cubature_refit(cubature_rule *rule, const fem_body *body, int r, const double *U, const cubature_rule *old,
+                          const cubature_training_options *options, cubature_training_report *result) {
+    fem_status               status = FEM_OK;
+    const fem_mesh          *mesh = fem_body_mesh(body);
+    loading                  l = {0};
+    reduced_body             reduced = {0};
+    cubature_poses           poses = {0}, others = {0};
+    cubature_rule            made = {0};
+    cubature_training_report report = {0};
+    int                     *elements = NULL, count = 0, inverted = 0;
+    double                   begun = fem_seconds();
+    FEM_TRY(cubature_training_check(options));
+    if (r < 1 || r > CUBATURE_MOST_MODES || old->modal) {
+        status = fem_fail(FEM_BAD_INPUT, "cubature: %d modes%s, expected 1 to %d, and a rule of one weight an element",
+                          r, old->modal ? " and a modal rule" : "", CUBATURE_MOST_MODES);
+        goto done;
+    }
+    int wanted = mesh->element_count < REFIT_ELEMENTS * r ? mesh->element_count : REFIT_ELEMENTS * r;
+    FEM_TRY(join_elements(old, mesh, wanted, &elements, &count));
+    FEM_TRY(reduced_body_create(&reduced, body, r, U));
+    FEM_TRY(loading_create(&l, &reduced, options->springs, options->displacement * body_diagonal(mesh), options->seed));
+    FEM_TRY(loading_poses(&l, options->seed, REFIT_POSES * r, NULL, &poses, &inverted));
+    report.seconds_poses = fem_seconds() - begun, report.amplitude = l.amplitude;
+    FEM_TRY(cubature_fit_weights(&made, body, r, U, &poses, count, elements, false, options->balanced, &report));
+    FEM_TRY(loading_poses(&l, options->seed + HELD_OUT_SEED, REFIT_HELD_OUT, NULL, &others, &report.inverted));
+    report.held_out_error = cubature_rule_error(&made, &others, options->balanced);
+    report.inverted += inverted;
+    if (result) *result = report;
+    *rule = made;
+    made = (cubature_rule){0};
+done:
+    fem_free(elements);
+    cubature_rule_destroy(&made);
+    cubature_poses_destroy(&poses), cubature_poses_destroy(&others);
+    loading_destroy(&l);
+    reduced_body_destroy(&reduced);
     return status;
 }
 

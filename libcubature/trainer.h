@@ -66,14 +66,16 @@ double     largest_displacement(int n, const double *u);
 // Poses that answer random loads (poses_loaded.c).
 typedef struct loading {
     const reduced_body *reduced;
-    int                 r;      // its
-    cubature_rule       sample; // elements that stand for all
-    double             *K0;     // r x r
-    double             *L;      // of K0 = L L^T, lower
+    const double       *springs; // r x r, or NULL
+    int                 r;       // its
+    cubature_rule       sample;  // elements that stand for all
+    double             *K0;      // r x r
+    double             *L;       // of K0 = L L^T, lower
     double              amplitude;
 } loading;
 // With an amplitude so that the median of the largest displacement is `displacement` (metres).
-fem_status loading_create(loading *l, const reduced_body *reduced, double displacement, unsigned seed);
+fem_status loading_create(loading *l, const reduced_body *reduced, const double *springs, double displacement,
+                          unsigned seed);
 void       loading_destroy(loading *l);
 void       loading_draw(const loading *l, unsigned seed, int pose, double *p); // the load of a pose
 double     loading_size(const loading *l, const double *force);                // |L^-1 force|

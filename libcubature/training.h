@@ -30,17 +30,18 @@ typedef struct cubature_training_options {
     double          displacement; // of generated poses: median of the largest displacement, over the body's diagonal
     double          spread;       // generated poses are multiplied by spread^u, u uniform in (0, 1). 1: as in P0, and
                                   // better in every motion measured so far. (0, 1]
-    int         held_out;         // poses that the rule is tested with and not trained with; 0: none
-    unsigned    seed;             // of everything random
-    int         candidates;       // optimized: elements looked at in a step; empirical: in all. 0: 1000, or as needed
-    int         sample;           // incremental: elements of the modal rule that says where poses are missing; 0: 2 r
-    double      settled;          // incremental: relative change of the error at which no more poses are made; 0.005
-    bool        balanced;         // what `error` means
-    bool        loaded;           // poses are answers to random loads: `poses` of them (0: 400), none is recentred
-    bool        recentre;         // incremental: new poses around the worst ones
-    int         most_poses;       // incremental; 5000
-    const char *checkpoint;       // file that keeps what was done, for an interrupted training to go on; or NULL
-    fem_hash    checkpoint_key;   // of everything that the training depends on
+    int           held_out;       // poses that the rule is tested with and not trained with; 0: none
+    unsigned      seed;           // of everything random
+    int           candidates;     // optimized: elements looked at in a step; empirical: in all. 0: 1000, or as needed
+    int           sample;         // incremental: elements of the modal rule that says where poses are missing; 0: 2 r
+    double        settled;        // incremental: relative change of the error at which no more poses are made; 0.005
+    bool          balanced;       // what `error` means
+    bool          loaded;         // poses are answers to random loads: `poses` of them (0: 400), none is recentred
+    const double *springs;        // loaded: r x r, symmetric: linear forces besides the elements', as of stitches; NULL
+    bool          recentre;       // incremental: new poses around the worst ones
+    int           most_poses;     // incremental; 5000
+    const char   *checkpoint;     // file that keeps what was done, for an interrupted training to go on; or NULL
+    fem_hash      checkpoint_key; // of everything that the training depends on
 } cubature_training_options;
 cubature_training_options cubature_training_default_options(void); // empirical, 1%, incremental, 100 held out
 fem_status                cubature_training_check(const cubature_training_options *options);
@@ -70,6 +71,12 @@ typedef struct cubature_training_report {
 fem_status cubature_train(cubature_rule *rule, const fem_body *body, int r, const double *U, const double *rayleigh,
                           const cubature_training_options *options, const fem_progress *progress,
                           cubature_training_report *report);
+
+// A rule for a new basis from one of an old basis, at a fraction of the cost: weights by nonnegative least squares for
+// its elements and some evenly spread ones, at fewer poses than training makes. Of the options `springs`,
+// `displacement`, `seed` and `balanced` are read. The report's held_out_error says whether it does.
+fem_status cubature_refit(cubature_rule *rule, const fem_body *body, int r, const double *U, const cubature_rule *old,
+                          const cubature_training_options *options, cubature_training_report *report);
 
 // ---- its parts
 // --------------------------------------------------------------------------------------------------------

@@ -408,7 +408,14 @@ static fem_status finish(condensation *c, modes_basis *basis) {
     fem_status status = FEM_OK;
     int        n = c->n, rank = 0;
     double    *T = NULL;
-    FEM_TRY(orthonormalise(c, c->r, c->options->method != MODES_RANDOM_PROJECTION, &rank));
+    if (c->options->method == MODES_PCA) { // nearly orthonormal by construction
+        status = modes_mass_polish(&c->mass, c->r, c->U, &c->report.orthogonality);
+        rank = status == FEM_OK ? c->r : 0;
+        if (status == FEM_INDEFINITE) status = FEM_OK;
+        FEM_TRY(status);
+    } else {
+        FEM_TRY(orthonormalise(c, c->r, c->options->method != MODES_RANDOM_PROJECTION, &rank));
+    }
     if (rank < c->r) {
         status = fem_fail(FEM_BAD_INPUT, "%d columns were asked for, but only %d of them are independent", c->r, rank);
         goto done;
@@ -421,7 +428,8 @@ static fem_status finish(condensation *c, modes_basis *basis) {
         status = no_memory(c);
         goto done;
     }
-    for (int first = 0; first < c->r; first += MODES_PANEL) {
+    memset(basis->omega2, 0, (size_t)c->r * sizeof *basis->omega2);
+    for (int first = 0; first < c->r && !c->options->no_frequencies; first += MODES_PANEL) {
         int     columns = c->r - first < MODES_PANEL ? c->r - first : MODES_PANEL;
         double *u = basis->U + (size_t)first * (size_t)n;
         fem_sparse_multiply(c->problem->K, columns, u, c->panel);

@@ -32,6 +32,7 @@ typedef struct modes_condense_options {
     int      oversampling; // randomized PCA: columns of the sketch beyond r
     int      power_iterations; // randomized PCA
     unsigned seed;             // of the random numbers
+    bool     no_frequencies;   // omega2 of the basis stays 0: it belongs to another K, as of a stitched body
 } modes_condense_options;
 modes_condense_options modes_condense_default_options(void); // PCA, by frequency, 30 columns
 

@@ -396,6 +396,7 @@ static fem_status make_basis(scene_stitching *t, scratch *c, const modes_basis *
     change->seconds_derivatives = fem_cpu_seconds() - begun;
     begun = fem_cpu_seconds();
     condense.method = recipe->condense, condense.r = recipe->count, condense.energy = 0;
+    condense.no_frequencies = true; // those of K^ follow
     if (condense.r > pool.count) condense.r = pool.count;
     // frequencies that `lowrank` does not have are no weights
     for (int j = 0; j < linear->r; j++) omega2[j] = fmax(omega2[j], 1e-6 * t->linear.omega2[0]);

@@ -195,6 +195,54 @@ static void test_incremental(void **state) {
     case_destroy(&c);
 }
 
+// Springs besides the elements: poses answer loads with both, and the forces that a rule is fitted to are the elements'
+// alone. Weights fitted again from a rule of the same body do for it, and a modal rule is refused.
+static void test_springs(void **state) {
+    (void)state;
+    enum { COUNT = 30 };
+    polynomial_case c;
+    cubature_poses  poses;
+    reduced_body    reduced;
+    loading         plain, tied;
+    double          p[R], S[R * R], mean = 0, without = 0, twice[R * R];
+    int             inverted = 0;
+    body_create(&c, FEM_NEOHOOKEAN);
+    assert_ok(reduced_body_create(&reduced, c.body, R, c.U));
+    assert_ok(loading_create(&plain, &reduced, NULL, 0.1, 1));
+    memcpy(S, plain.K0, sizeof S);
+    for (int i = 0; i < R * R; i++) twice[i] = 2 * S[i];
+    assert_ok(loading_create(&tied, &reduced, S, 0.1, 1));
+    assert_true(test_relative_error(R * R, tied.K0, twice) < 1e-14);
+    assert_ok(loading_poses(&tied, 3, COUNT, NULL, &poses, &inverted));
+    for (int t = 0; t < COUNT; t++) {
+        loading_draw(&tied, 3, t, p);
+        double size = loading_size(&tied, p);
+        dense_axpy(R, -1, poses.f + R * t, p);
+        without += loading_size(&tied, p) / size / COUNT;
+        dense_gemv_add(R, R, -1, S, poses.q + R * t, p);
+        mean += loading_size(&tied, p) / size / COUNT;
+    }
+    printf("with springs forces miss loads by %.2g, elements alone by %.2g\n", mean, without);
+    assert_true(mean < 0.03 && without > 0.2);
+    cubature_poses_destroy(&poses), loading_destroy(&plain), loading_destroy(&tied), reduced_body_destroy(&reduced);
+    cubature_training_options o = cubature_training_default_options();
+    cubature_training_report  report;
+    cubature_rule             rule, again = {0};
+    o.error = 0.05, o.poses = 60, o.held_out = 20;
+    assert_ok(cubature_train(&rule, c.body, R, c.U, rayleigh, &o, NULL, &report));
+    o.springs = S;
+    assert_ok(cubature_refit(&again, c.body, R, c.U, &rule, &o, &report));
+    printf("fitted again: %d elements of %d and others, %.3f off at fresh poses\n", again.count, rule.count,
+           report.held_out_error);
+    assert_true(again.count > 0 && report.held_out_error > 0 && report.held_out_error < 0.1);
+    cubature_rule_destroy(&again);
+    rule.modal = true;
+    assert_int_equal(cubature_refit(&again, c.body, R, c.U, &rule, &o, &report), FEM_BAD_INPUT);
+    rule.modal = false;
+    cubature_rule_destroy(&rule);
+    case_destroy(&c);
+}
+
 // Poses that answer loads have forces near to them; the loads have the covariance of K(0), and the poses go as far as
 // was asked for.
 static void test_loaded(void **state) {
@@ -209,7 +257,7 @@ static void test_loaded(void **state) {
     body_create(&c, FEM_NEOHOOKEAN);
     double *u = fem_alloc((size_t)c.n, sizeof *u);
     assert_ok(reduced_body_create(&reduced, c.body, R, c.U));
-    assert_ok(loading_create(&l, &reduced, 0.1, 1));
+    assert_ok(loading_create(&l, &reduced, NULL, 0.1, 1));
     for (int t = 0; t < DRAWS; t++) {
         loading_draw(&l, 3, t, p);
         for (int i = 0; i < R * R; i++) covariance[i] += p[i % R] * p[i / R] / DRAWS / (l.amplitude * l.amplitude);
@@ -384,15 +432,11 @@ static void test_sample_of_slender_body(void **state) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forces),
-        cmocka_unit_test(test_gaussian),
-        cmocka_unit_test(test_inverted_poses),
-        cmocka_unit_test(test_methods),
-        cmocka_unit_test(test_incremental),
-        cmocka_unit_test(test_loaded),
-        cmocka_unit_test(test_checkpoint),
-        cmocka_unit_test(test_sample),
-        cmocka_unit_test(test_sample_of_slender_body),
+        cmocka_unit_test(test_forces),         cmocka_unit_test(test_gaussian),
+        cmocka_unit_test(test_inverted_poses), cmocka_unit_test(test_methods),
+        cmocka_unit_test(test_incremental),    cmocka_unit_test(test_springs),
+        cmocka_unit_test(test_loaded),         cmocka_unit_test(test_checkpoint),
+        cmocka_unit_test(test_sample),         cmocka_unit_test(test_sample_of_slender_body),
         cmocka_unit_test(test_bad_input),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
