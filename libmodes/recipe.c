@@ -58,110 +58,55 @@ static double mass_norm(const modes_problem *problem, int n, const double *x, do
     return sqrt(fmax(0, dense_dot(n, x, work)));
 }
 
-// K^-1 K x of the given fields into X, and their energies E = X^T K X.
-static fem_status given_responses(const modes_problem *problem, const modes_recipe *recipe, modes_inverse *inverse,
-                                  int n, double *X, double *E) {
-    int     g = recipe->given_count;
-    double *B = fem_alloc((size_t)n * (size_t)g, sizeof *B);
-    if (!B) return fem_fail(FEM_NO_MEMORY, "no memory for %d fields", g);
-    fem_sparse_multiply(problem->K, g, recipe->given, B);
-    fem_status status = modes_inverse_solve(inverse, g, B, X);
-    if (status == FEM_OK) {
-        fem_sparse_multiply(problem->K, g, X, B);
-        dense_gemm(true, false, g, g, n, 1, X, B, 0, E);
-    }
-    fem_free(B);
-    return status;
-}
-
-// Principal directions of the first `used` of g fields: columns of V (used x used), largest first, *kept of them above
-// the share.
-static fem_status given_directions(const modes_recipe *recipe, const double *E, int used, double *V, double *values,
-                                   int *kept) {
-    int g = recipe->given_count;
-    for (int i = 0; i < used; i++)
-        for (int j = 0; j < used; j++) V[i * used + j] = -0.5 * (E[i * g + j] + E[j * g + i]); // largest first
-    fem_status status = dense_symmetric_eigen(used, V, values);
-    for (*kept = 0; status == FEM_OK && *kept < used && -values[*kept] > recipe->given_share;) ++*kept;
-    return status;
-}
-
-// Of the given fields the first ones, so many that at most given_most directions hold their energy: into X, *kept of
-// them.
-static fem_status choose_given(const modes_problem *problem, const modes_recipe *recipe, modes_inverse *inverse, int n,
-                               double *X, int *kept) {
+// Principal directions, in energy, of K^-1 K x of the given fields: into X, *kept of them.
+static fem_status given_directions(const modes_problem *problem, const modes_recipe *recipe, modes_inverse *inverse,
+                                   int n, double *X, int *kept) {
     fem_status status = FEM_OK;
-    int        g = recipe->given_count, used = g;
-    size_t     square = (size_t)g * (size_t)g;
-    double    *E = fem_alloc(square, sizeof *E), *V = fem_alloc(square, sizeof *V);
-    double    *values = fem_alloc((size_t)g, sizeof *values), *Y = fem_alloc((size_t)n * (size_t)g, sizeof *Y);
-    *kept = 0;
-    if (!E || !V || !values || !Y) {
+    int        g = recipe->given_count;
+    size_t     size = (size_t)n * (size_t)g;
+    double    *B = fem_alloc(size, sizeof *B), *E = fem_alloc((size_t)g * (size_t)g, sizeof *E);
+    double    *values = fem_alloc((size_t)g, sizeof *values);
+    if (!B || !E || !values) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for %d fields", g);
         goto done;
     }
-    FEM_TRY(given_responses(problem, recipe, inverse, n, Y, E));
-    FEM_TRY(given_directions(recipe, E, used, V, values, kept));
-    while (*kept > recipe->given_most) FEM_TRY(given_directions(recipe, E, --used, V, values, kept));
-    for (int k = 0; k < *kept; k++) dense_gemv_set(n, used, 1, Y, V + k * used, X + (size_t)k * (size_t)n);
+    fem_sparse_multiply(problem->K, g, recipe->given, B);
+    FEM_TRY(modes_inverse_solve(inverse, g, B, X));
+    fem_sparse_multiply(problem->K, g, X, B);
+    dense_gemm(true, false, g, g, n, 1, X, B, 0, E);
+    for (int i = 0; i < g; i++)
+        for (int j = 0; j < i; j++) E[i * g + j] = E[j * g + i] = 0.5 * (E[i * g + j] + E[j * g + i]);
+    FEM_TRY(dense_symmetric_eigen(g, E, values));
+    *kept = 0;
+    while (*kept < g && *kept < recipe->given_most && values[g - 1 - *kept] > recipe->given_share) ++*kept;
+    for (int k = 0; k < *kept; k++) dense_gemv_set(n, g, 1, X, E + (g - 1 - k) * g, B + (size_t)k * (size_t)n);
+    memcpy(X, B, (size_t)n * (size_t)*kept * sizeof *X);
 done:
-    fem_free(E), fem_free(V), fem_free(values), fem_free(Y);
+    fem_free(B), fem_free(E), fem_free(values);
     return status;
 }
 
 // More linear modes where all directions of the given fields and two others would not fit.
 static fem_status make_room(const modes_problem *problem, modes_recipe *recipe, modes_inverse *inverse) {
     fem_status status = FEM_OK;
-    int        g = recipe->given_count, kept = 0, n = 3 * problem->mesh->vertex_count;
+    int        n = 3 * problem->mesh->vertex_count, kept = 0;
     int        linear = recipe->derivatives > 0 ? recipe->linear : recipe->count;
-    size_t     square = (size_t)g * (size_t)g;
-    double    *E = fem_alloc(2 * square, sizeof *E), *values = fem_alloc((size_t)g, sizeof *values);
-    double    *X = fem_alloc((size_t)n * (size_t)g, sizeof *X);
-    if (!E || !values || !X) {
-        status = fem_fail(FEM_NO_MEMORY, "no memory for %d fields", g);
-        goto done;
-    }
-    FEM_TRY(given_responses(problem, recipe, inverse, n, X, E));
-    FEM_TRY(given_directions(recipe, E, g, E + square, values, &kept));
+    double    *X = fem_alloc((size_t)n * (size_t)recipe->given_count, sizeof *X);
+    if (!X) return fem_fail(FEM_NO_MEMORY, "no memory for %d fields", recipe->given_count);
+    modes_recipe all = *recipe;
+    all.given_most = recipe->given_count;
+    FEM_TRY(given_directions(problem, &all, inverse, n, X, &kept));
     int more = kept + 2 - linear;
+    if (more < kept - recipe->given_most) more = kept - recipe->given_most;
     more = more < recipe->given_spare ? more : recipe->given_spare;
     if (more > 0) recipe->linear += more, recipe->count += more, recipe->given_most += more;
 done:
-    fem_free(E), fem_free(values), fem_free(X);
+    fem_free(X);
     return status;
 }
 
-// Adds the `more` principal directions of what the modes, each of the same energy, have besides the `found` columns of
-// Q. (Picking modes would leave it to rounding which one of equal ones is kept.) The modes are overwritten.
-static fem_status add_principal(const modes_problem *problem, modes_basis *basis, int more, int found, double *Q,
-                                double *work, double *c) {
-    int     n = basis->n, r = basis->r;
-    size_t  length = (size_t)n;
-    double *values = fem_alloc((size_t)r, sizeof *values);
-    if (!values) return fem_fail(FEM_NO_MEMORY, "no memory for %d modes", r);
-    project_out(problem, n, found, Q, r, basis->U, work, c);
-    for (int l = 0; l < r; l++) dense_scale(n, 1 / sqrt(fmax(basis->omega2[l], 1e-300)), basis->U + length * (size_t)l);
-    fem_sparse_multiply(problem->M, r, basis->U, work);
-    dense_gemm(true, false, r, r, n, -1, basis->U, work, 0, c); // negative: the largest come first
-    for (int i = 0; i < r; i++)
-        for (int j = 0; j < i; j++) c[i * r + j] = c[j * r + i] = 0.5 * (c[i * r + j] + c[j * r + i]);
-    fem_status status = dense_symmetric_eigen(r, c, values);
-    double    *columns = Q + length * (size_t)found;
-    if (status == FEM_OK) dense_gemm(false, false, n, more, r, 1, basis->U, c, 0, columns);
-    for (int k = 0; k < more && status == FEM_OK; k++) {
-        double *x = columns + length * (size_t)k;
-        project_out(problem, n, found + k, Q, 1, x, work, c);
-        double norm = mass_norm(problem, n, x, work);
-        if (norm > 0)
-            dense_scale(n, 1 / norm, x);
-        else // cannot be: the modes are independent
-            status = fem_fail(FEM_NO_CONVERGENCE, "modes: %d of %d are independent", found + k, r);
-    }
-    fem_free(values);
-    return status;
-}
-
-// The given fields first, then what the modes have besides, up to as many columns as there were; then a Ritz step.
+// The given fields first, then of the modes those that add most, by their mass over squared frequency, up to as many
+// columns as there were; then a Ritz step.
 static fem_status put_given_first(const modes_problem *problem, const modes_recipe *recipe, modes_inverse *inverse,
                                   modes_basis *basis) {
     fem_status status = FEM_OK;
@@ -173,7 +118,7 @@ static fem_status put_given_first(const modes_problem *problem, const modes_reci
         status = fem_fail(FEM_NO_MEMORY, "no memory for %d modes", r);
         goto done;
     }
-    FEM_TRY(choose_given(problem, recipe, inverse, n, X, &kept));
+    FEM_TRY(given_directions(problem, recipe, inverse, n, X, &kept));
     for (int k = 0; k < kept && found < r; k++) {
         double *x = X + length * (size_t)k, before = mass_norm(problem, n, x, work);
         project_out(problem, n, found, Q, 1, x, work, c);
@@ -182,7 +127,23 @@ static fem_status put_given_first(const modes_problem *problem, const modes_reci
         memcpy(Q + length * (size_t)found, x, length * sizeof *x);
         dense_scale(n, 1 / after, Q + length * (size_t)found++);
     }
-    FEM_TRY(add_principal(problem, basis, r - found, found, Q, work, c));
+    while (found < r) {
+        int    best = -1;
+        double score = 0, size = 0;
+        project_out(problem, n, found, Q, r, basis->U, work, c);
+        for (int l = 0; l < r; l++) {
+            double norm = mass_norm(problem, n, basis->U + length * (size_t)l, work);
+            if (norm > 1e-5 && norm / fmax(basis->omega2[l], 1e-300) > score)
+                score = norm / fmax(basis->omega2[l], 1e-300), best = l, size = norm;
+        }
+        if (best < 0) break;
+        memcpy(Q + length * (size_t)found, basis->U + length * (size_t)best, length * sizeof *Q);
+        dense_scale(n, 1 / size, Q + length * (size_t)found++);
+    }
+    if (found < r) { // cannot be: r columns are independent
+        status = fem_fail(FEM_NO_CONVERGENCE, "modes: %d of %d are independent", found, r);
+        goto done;
+    }
     fem_sparse_multiply(problem->K, r, Q, work);
     dense_gemm(true, false, r, r, n, 1, Q, work, 0, c);
     for (int i = 0; i < r; i++)
@@ -303,9 +264,7 @@ static fem_status check_size(const modes_recipe *recipe, int n, int *solves) {
                     candidates, recipe->derivatives, n, pool * 1e-9, condense * 1e-9, available * 1e-9);
 }
 
-// Derivatives without what the linear modes have of them, as large as under loads that move each mode by q_i = 1 /
-// omega_i^2; a mixed one stands for D_ij and D_ji. So modes of equal frequency, which may come in any combination, lead
-// to the same space: with each derivative scaled to the same size, rounding decided which were kept.
+// Derivatives in the weights of MODES_SCALE_FREQUENCY, without what the linear modes have of them.
 static fem_status weigh_and_project(const modes_problem *problem, const modes_basis *linear, modes_pool *pool) {
     fem_status status = FEM_OK;
     int        n = pool->n, r = linear->r;
@@ -318,8 +277,9 @@ static fem_status weigh_and_project(const modes_problem *problem, const modes_ba
         double *x = pool->X + (size_t)j * (size_t)n, weight = 1;
         for (int k = 0; k <= pool->origin[j].order; k++)
             weight *= linear->omega2[0] / linear->omega2[pool->origin[j].mode[k]];
-        if (pool->origin[j].order == 1 && pool->origin[j].mode[0] != pool->origin[j].mode[1]) weight *= sqrt(2.0);
-        dense_scale(n, weight, x);
+        fem_sparse_multiply(problem->M, 1, x, Mx);
+        double norm = sqrt(fmax(0, dense_dot(n, x, Mx)));
+        dense_scale(n, norm > 0 ? weight / norm : 0, x);
         for (int pass = 0; pass < 2; pass++) {
             fem_sparse_multiply(problem->M, 1, x, Mx);
             dense_gemv_t_set(n, r, 1, linear->U, Mx, c);

@@ -24,8 +24,8 @@ typedef struct modes_recipe {
     modes_krylov_options  krylov; // seeds, interfaces, orthogonalisation; count, ritz and inverse are set by the recipe
     // Krylov: fields that come before all other linear modes, n x given_count, scaled to a strain energy that counts as
     // 1 (x^T K x). Of each K^-1 K x is taken: x less the static response to what it does at the supports. Directions
-    // that hold less than `given_share` of that energy are left out; at most given_most: where there are more, the last
-    // fields are left out. Where they need it there are up to given_spare linear modes and columns more than asked for.
+    // that hold less than `given_share` of that energy are left out; at most given_most. Where they
+    // need it there are up to given_spare linear modes and columns more than asked for.
     int                   given_count, given_most, given_spare;
     const double         *given;
     double                given_share;

@@ -13,7 +13,7 @@ solver_assembly_options solver_assembly_default_options(void) {
                                      .damping_ratio = 0.01,
                                      .collar = 1,
                                      .carried = 48,
-                                     .carried_tolerance = 0.02,
+                                     .carried_tolerance = 0.05,
                                      .whole_modes = 12,
                                      .spring_stiffness = 20,
                                      .spring_damping = 1,

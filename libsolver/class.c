@@ -204,7 +204,7 @@ static fem_status make_basis(solver_class *c, const modes_problem *problem, cons
     if (fields) {
         recipe.given = fields;
         recipe.given_count = o->seeds->count;
-        recipe.given_most = linear - linear / 8;
+        recipe.given_most = (3 * linear + 3) / 4;
         recipe.given_spare = o->spare < room ? o->spare : room;
         recipe.given_share = SEED_SHARE;
     }
