@@ -5,7 +5,7 @@
 //     residual(q) = M (ddq + alpha dq) + beta K dq + f(q) - load - contact,
 //     H = (a1 + alpha a4) M + beta a4 K + K(q) + contact.
 // The change of K in the local damping is left out of H, as in the paper: Newton then converges linearly, by a factor
-// of the order of h. Semi-implicit means one iteration and no look at what is left. With local stiffness damping one
+// of the order of h. Semi-implicit means one iteration and no look at the residual. With local stiffness damping one
 // iteration from q_n would be first order, since the damping matrix would be that of q_n; it starts from where the step
 // is likely to end (guess_step), which makes K(q) right to second order. Contact is linearised there, too: from q_n a
 // semi-implicit step would not see an obstacle that is reached within it.
@@ -293,15 +293,28 @@ static fem_status newton_from_start(solver_reduced *solver, const solver_coeffic
     return newton(solver, c, false);
 }
 
-// Where the step is likely to end, d = h dq + h^2/2 ddq + O(h^3), into solver->guess: the step of the same rule with
-// the stiffness of rest and unchanged loads. It follows accelerations as far as the step resolves them: of a mode with
-// h omega = z it takes 1 / (1 + z^2/4) (a spring that was tied across a gap has z of a hundred and more, and h^2/2 ddq
-// would throw the body out of reach).
+// x^T M x; solver->product is work space.
+static double mass_square(solver_reduced *solver, const double *x) {
+    dense_gemv_set(solver->r, solver->r, 1, solver->M, x, solver->product);
+    return dense_dot(solver->r, x, solver->product);
+}
+
+// Where the step is likely to end, d = h dq + h^2/2 ddq + O(h^3), into solver->guess. That as it stands where the step
+// resolves ddq: h ddq has little of the energy that there is, from the start and the loads. A spring that was tied
+// across a gap has h omega of a hundred and more, and h^2/2 ddq would throw the body out of reach: then the step of the
+// same rule with the stiffness of rest and unchanged loads, which takes 1 / (1 + (h omega)^2/4) of it. (Not always: of
+// a body that is bent far, the stiffness of rest holds the wrong directions.)
+#define RESOLVED 0.1
 static void guess_step(solver_reduced *solver, const solver_coefficients *c, const double *ddq_n) {
     const solver_reduced_options *o = &solver->options;
     int                           r = solver->r;
     const double                 *dq_n = solver->state.dq;
-    double                       *d = solver->guess, *rate = solver->product, *kick = solver->image;
+    double                       *d = solver->guess, *rate = solver->product, *kick = solver->image, h = o->time_step;
+    double                        available = solver->budget + h * h / 2 * fabs(dense_dot(r, solver->load, ddq_n));
+    if (h * h / 2 * mass_square(solver, ddq_n) < RESOLVED * available) {
+        for (int i = 0; i < r; i++) d[i] = h * (dq_n[i] + h / 2 * ddq_n[i]);
+        return;
+    }
     for (int i = 0; i < r; i++) {
         rate[i] = (1 - c->a5) * dq_n[i] - c->a6 * ddq_n[i];
         kick[i] = c->a2 * dq_n[i] + (c->a3 + 1) * ddq_n[i] + o->damping_mass * rate[i];
@@ -311,19 +324,27 @@ static void guess_step(solver_reduced *solver, const solver_coefficients *c, con
     if (solver_reduced_prepare(solver, c->a1 + o->damping_mass * c->a4, 1 + o->damping_stiffness * c->a4))
         dense_cholesky_solve(r, solver->P, 1, d);
     else
-        for (int i = 0; i < r; i++) d[i] = o->time_step * dq_n[i];
+        for (int i = 0; i < r; i++) d[i] = h * dq_n[i];
 }
 
-// One iteration, from q_n or, with local stiffness damping, from where the step is likely to end.
+// One iteration, from q_n or, with local stiffness damping, from where the step is likely to end. Where that was a bad
+// guess, which is seen by how far the iteration goes beside the step itself, there are more.
+#define GOOD_GUESS 0.05
+enum { MOST_GUESSES = 4 };
 static fem_status semi_implicit(solver_reduced *solver, const solver_coefficients *c, const double *ddq_n) {
     const solver_reduced_options *o = &solver->options;
-    bool                          ahead = o->damping_stiffness > 0 && o->damping_local;
+    bool                          ahead = o->damping_stiffness > 0 && o->damping_local, good = !ahead;
     if (ahead || solver->contact) guess_step(solver, c, ddq_n);
     if (ahead) dense_axpy(solver->r, 1, solver->guess, solver->q);
-    evaluate(solver, c, solver->q, false);
-    fem_status status = newton_step(solver, c, solver->q);
-    if (status != FEM_OK) return fem_fail_prefix(status, "t = %g s: ", solver->state.time + o->time_step);
-    dense_axpy(solver->r, 1, solver->step, solver->q);
+    for (int iteration = 0; iteration == 0 || (!good && iteration < MOST_GUESSES); iteration++) {
+        evaluate(solver, c, solver->q, false);
+        fem_status status = newton_step(solver, c, solver->q);
+        if (status != FEM_OK) return fem_fail_prefix(status, "t = %g s: ", solver->state.time + o->time_step);
+        dense_axpy(solver->r, 1, solver->step, solver->q);
+        if (good) continue;
+        for (int i = 0; i < solver->r; i++) solver->trial[i] = solver->q[i] - solver->state.q[i];
+        good = mass_square(solver, solver->step) <= GOOD_GUESS * GOOD_GUESS * mass_square(solver, solver->trial);
+    }
     // what the linearised balance took as the contact
     if (solver->contact) dense_gemv_add(solver->r, solver->r, -1, solver->E, solver->step, solver->contact_force);
     return FEM_OK;
