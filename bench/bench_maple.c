@@ -128,7 +128,7 @@ static void breeze_create(breeze *b, const scene *s, const solver_forest *f) {
                                              drag->tangential / 2));
         fem_free(triangles);
     }
-    bench_try(solver_wind_load_create(&b->load, b->wind, f->part_count, b->surfaces, f->count, f->instances));
+    bench_try(solver_wind_load_create(&b->load, b->wind, f->part_count, b->surfaces, f->count));
 }
 
 static void breeze_destroy(breeze *b, int parts) {
@@ -222,7 +222,7 @@ int main(int argc, char **argv) {
     start = cpu(), wall = fem_seconds();
     bench_try(
         solver_forest_create(&f, s->forest.part_count, s->forest.parts, s->forest.count, s->forest.instances, NULL));
-    bench_try(solver_forest_precompute(f, NULL, NULL));
+    bench_try(solver_forest_precompute(f, NULL, NULL, NULL));
     double used = cpu() - start;
     wall = fem_seconds() - wall;
     printf("precomputation, %s poses: %.1f s processor time, %.1f s wall clock with %d threads (P0: under 60 s, 8 "

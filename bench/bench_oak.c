@@ -201,7 +201,7 @@ static void breeze_create(breeze *b, const solver_forest *f) {
                                              c->basis.r, c->basis.U, k < CLASSES ? 8 : 4, 1.2, 0.05));
         fem_free(triangles);
     }
-    bench_try(solver_wind_load_create(&b->load, b->wind, f->part_count, b->surfaces, f->count, f->instances));
+    bench_try(solver_wind_load_create(&b->load, b->wind, f->part_count, b->surfaces, f->count));
 }
 
 static void breeze_destroy(breeze *b) {

@@ -495,8 +495,7 @@ typedef struct scene_sail {
     const modes_basis *basis;
     scene_drag         drag;
 } scene_sail;
-fem_status scene_wind_create(scene_wind **wind, const scene *s, int class_count, const scene_sail *sails, int count,
-                             const solver_tree_instance *instances);
+fem_status scene_wind_create(scene_wind **wind, const scene *s, int class_count, const scene_sail *sails, int count);
 // A step of the tree with the loads of the wind, instead of those that it has, or besides them.
 fem_status scene_wind_step(scene_wind *wind, solver_tree *tree, bool besides);
 

@@ -191,20 +191,17 @@ done:
 
 // Each instance feels the wind on all of its part's surface.
 static fem_status make_wind(forest_motion *m) {
-    static const modes_basis none = {0};
-    fem_status               status = FEM_OK;
-    const solver_forest     *f = m->forest;
+    fem_status           status = FEM_OK;
+    const solver_forest *f = m->forest;
+    int                  count = 0;
     if (!m->common.s->windy) return FEM_OK;
     scene_sail *sails = fem_calloc((size_t)f->part_count, sizeof *sails);
     if (!sails) return fem_fail(FEM_NO_MEMORY, "no memory for wind on %d parts", f->part_count);
-    for (int k = 0; k < f->part_count; k++) {
-        sails[k] = (scene_sail){.basis = &none};
-        if (!f->classes[k]) continue;
-        sails[k].mesh = &f->classes[k]->mesh;
-        sails[k].basis = &f->classes[k]->basis;
-        sails[k].drag = m->common.s->parts[k].drag;
-    }
-    FEM_TRY(scene_wind_create(&m->common.wind, m->common.s, f->part_count, sails, f->count, f->instances));
+    for (int k = 0; k < f->part_count; k++) // in the order of the tree's classes: parts without instances have none
+        if (f->classes[k])
+            sails[count++] = (scene_sail){
+                .mesh = &f->classes[k]->mesh, .basis = &f->classes[k]->basis, .drag = m->common.s->parts[k].drag};
+    FEM_TRY(scene_wind_create(&m->common.wind, m->common.s, count, sails, f->count));
 done:
     fem_free(sails);
     return status;

@@ -284,7 +284,7 @@ static fem_status make_wind(tree_motion *m) {
         sail->triangle_count = used - first;
         sail->drag = part->drag;
     }
-    FEM_TRY(scene_wind_create(&m->common.wind, m->common.s, a->class_count, sails, a->count, a->instances));
+    FEM_TRY(scene_wind_create(&m->common.wind, m->common.s, a->class_count, sails, a->count));
 done:
     fem_free(triangles), fem_free(own), fem_free(local), fem_free(sails);
     return status;

@@ -80,8 +80,8 @@ done:
     return status;
 }
 
-fem_status scene_wind_create(scene_wind **created, const scene *s, int class_count, const scene_sail *sails, int count,
-                             const solver_tree_instance *instances) {
+fem_status scene_wind_create(scene_wind **created, const scene *s, int class_count, const scene_sail *sails,
+                             int count) {
     fem_status  status = FEM_OK;
     scene_wind *wind = fem_calloc(1, sizeof *wind);
     if (!wind) return fem_fail(FEM_NO_MEMORY, "no memory for wind");
@@ -93,7 +93,7 @@ fem_status scene_wind_create(scene_wind **created, const scene *s, int class_cou
     }
     FEM_TRY(solver_wind_create(&wind->wind, &s->wind));
     for (int i = 0; i < class_count; i++) FEM_TRY(make_surface(&sails[i], &wind->surfaces[i]));
-    FEM_TRY(solver_wind_load_create(&wind->load, wind->wind, class_count, wind->surfaces, count, instances));
+    FEM_TRY(solver_wind_load_create(&wind->load, wind->wind, class_count, wind->surfaces, count));
     *created = wind;
     wind = NULL;
 done:

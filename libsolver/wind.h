@@ -68,12 +68,10 @@ fem_status solver_wind_surface_create(solver_wind_surface *surface, int vertex_c
 void       solver_wind_surface_destroy(solver_wind_surface *surface); // leaves it empty
 
 // Loads of all instances of a tree for its present state: replaces what solver_tree_set_load said. `surfaces` has an
-// entry per class, with count 0 for classes that no wind moves; `class_of` the class of every instance. All instances
-// of a class are one batch.
+// entry per class of the tree, with count 0 for classes that no wind moves; `count` is the number of its instances.
 typedef struct solver_wind_load solver_wind_load;
 fem_status solver_wind_load_create(solver_wind_load **load, const solver_wind *wind, int class_count,
-                                   const solver_wind_surface *surfaces, int count,
-                                   const solver_tree_instance *instances);
+                                   const solver_wind_surface *surfaces, int count);
 void       solver_wind_load_destroy(solver_wind_load *load);
 fem_status solver_wind_load_apply(solver_wind_load *load, solver_tree *tree);
 // The same, besides what solver_tree_set_load said, which has to be said anew each time.

@@ -63,19 +63,12 @@ static fem_status rest_fall(const solver_wind_surface *s, double **fall) {
 }
 
 fem_status solver_wind_load_create(solver_wind_load **created, const solver_wind *wind, int class_count,
-                                   const solver_wind_surface *surfaces, int count,
-                                   const solver_tree_instance *instances) {
+                                   const solver_wind_surface *surfaces, int count) {
     fem_status        status = FEM_OK;
     solver_wind_load *load = fem_calloc(1, sizeof *load);
     if (!load) return fem_fail(FEM_NO_MEMORY, "wind: no memory for its loads");
     *load = (solver_wind_load){.wind = wind, .class_count = class_count, .count = count, .surfaces = surfaces};
     load->kernels = wind_choose_kernels();
-    for (int i = 0; i < count; i++)
-        if (instances[i].class_index < 0 || instances[i].class_index >= class_count) {
-            status = fem_fail(FEM_BAD_INPUT, "wind: instance %d has the class %d, expected 0 to %d", i,
-                              instances[i].class_index, class_count - 1);
-            goto done;
-        }
     load->fall = fem_calloc((size_t)class_count, sizeof *load->fall);
     if (!load->fall) {
         status = fem_fail(FEM_NO_MEMORY, "wind: no memory for %d classes", class_count);

@@ -220,7 +220,7 @@ static void plate_force(const solver_wind *wind, const solver_wind_surface *surf
     memcpy(motion.v, velocity, sizeof motion.v);
     assert_ok(solver_tree_create(&tree, 1, &plate, 1, &instance, &options));
     assert_ok(solver_tree_set_root(tree, 0, &motion));
-    assert_ok(solver_wind_load_create(&load, wind, 1, surface, 1, &instance));
+    assert_ok(solver_wind_load_create(&load, wind, 1, surface, 1));
     assert_ok(solver_wind_load_apply(load, tree));
     for (int i = 0; i < 6; i++) wrench[i] = tree->domains[0].load[i * LANES];
     solver_wind_load_destroy(load);
@@ -359,7 +359,7 @@ static void test_give_way(void **state) {
     s.turn = fem_alloc(3 * S * R, 8);
     test_random_fill(&seed, 3 * S, 0.5, s.X), test_random_fill(&seed, 3 * S, 0.2, s.area);
     test_random_fill(&seed, 3 * S * R, 0.5, s.rows), test_random_fill(&seed, 3 * S * R, 0.1, s.turn);
-    assert_ok(solver_wind_load_create(&load, wind, 1, &s, N, instances));
+    assert_ok(solver_wind_load_create(&load, wind, 1, &s, N));
     for (int i = 0; i < N; i++) {
         solver_frame_motion motion = {.p = {i, 5 + i, 0}, .v = {1, 0, 0.1 * i}, .w = {0.1 * i, 0.3, 0}};
         mat3_exp(motion.Q, (const double[]){0.3 * i, -0.5, 0.2});
@@ -429,7 +429,7 @@ static void test_tree_loads(void **state) {
         test_random_fill(&c.seed, 3 * S * r, 0.5, surfaces[i].rows),
             test_random_fill(&c.seed, 3 * S * r, 0.1, surfaces[i].turn);
     }
-    assert_ok(solver_wind_load_create(&load, wind, 4, surfaces, 4, tree->instances));
+    assert_ok(solver_wind_load_create(&load, wind, 4, surfaces, 4));
     assert_ok(solver_wind_load_apply(load, tree));
     for (int i = 0; i < 4; i++) {
         solver_frame_motion        frame;
@@ -585,7 +585,7 @@ static void test_light(void **state) {
     assert_ok(solver_tree_create(&tree, 1, &plate, 1, &instance, &options));
     assert_ok(solver_tree_set_root(tree, 0, &motion));
     solver_tree_set_gravity(tree, (const double[]){0, -9.81, 0});
-    assert_ok(solver_wind_load_create(&load, wind, 1, &s, 1, &instance));
+    assert_ok(solver_wind_load_create(&load, wind, 1, &s, 1));
     double U = solver_wind_mean(wind, 1000), D = 1.2 * 1.2 * A * U;
     printf("a step is %.0f of the longest explicit one\n", h * D / (2 * m));
     assert_true(h * D / (2 * m) > 10);
@@ -632,14 +632,13 @@ static void test_refused(void **state) {
     long       blocks = fem_memory_blocks(), allowed;
     fem_status status = FEM_NO_MEMORY;
     for (allowed = 0; status != FEM_OK; allowed++) {
-        solver_tree_instance instance = {.parent = -1, .scale = 1};
-        solver_wind_load    *load = NULL;
+        solver_wind_load *load = NULL;
         wind = NULL;
         o = solver_wind_default_options();
         fem_memory_fail_after(allowed);
         status = solver_wind_create(&wind, &o);
         if (status == FEM_OK) status = solver_wind_surface_create(&s, 9, x, 8, triangles, 0, NULL, 4, 1, 0);
-        if (status == FEM_OK) status = solver_wind_load_create(&load, wind, 1, &s, 1, &instance);
+        if (status == FEM_OK) status = solver_wind_load_create(&load, wind, 1, &s, 1);
         fem_memory_fail_after(-1);
         if (status != FEM_OK) assert_int_equal(status, FEM_NO_MEMORY);
         solver_wind_load_destroy(load), solver_wind_surface_destroy(&s), solver_wind_destroy(wind);
