@@ -456,9 +456,9 @@ static fem_status free_of_rigid(const modes_stitched *s, const int *first, int m
     fem_status status = FEM_OK;
     int        rigid = s->inverse->report.rigid;
     size_t     size = (size_t)m * (size_t)rigid;
-    double *beta = fem_alloc(3 * size + (size_t)rigid * (size_t)rigid, sizeof *beta), *Z = beta + size, *P = Z + size,
-           *VV = P + size;
+    double    *beta = fem_alloc(3 * size + (size_t)rigid * (size_t)rigid, sizeof *beta);
     if (!beta) return stitch_no_memory(s, "rigid motions");
+    double *Z = beta + size, *P = Z + size, *VV = P + size;
     stitch_differences(s, 0, s->count, rigid, s->inverse->R, beta);
     for (int h = 0; h < s->half_count; h++)
         FEM_TRY(fem_half_project(&s->halves[h], s->rows, rigid, s->V, Z + first[h], m));

@@ -1,12 +1,14 @@
 // Checkpoints of runs: see checkpoint.h.
 #include "libscene/checkpoint.h"
 
+#include "libscene/class.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 // To be raised whenever the same scene moves otherwise, or the arrays mean something else.
-enum { CHECKPOINT_VERSION = 1 };
+enum { CHECKPOINT_VERSION = 2 };
 
 size_t scene_row_width(const scene *s) { return 4 + 3 * (size_t)s->probe_count; }
 
@@ -53,6 +55,14 @@ fem_status scene_checkpoint_key(const scene *s, fem_hash *key) {
         if (status != FEM_OK) return status == FEM_IO ? FEM_BAD_INPUT : status;
         hash = fem_hash_add(hash, basis, size);
         fem_free(basis);
+    }
+    if (s->method == SCENE_REDUCED && part->poses) { // the forces are trained with them
+        int        count = 0;
+        double    *u = NULL;
+        fem_status status = scene_poses_read(part, &count, &u);
+        if (status != FEM_OK) return status;
+        hash = fem_hash_add(hash, u, (size_t)count * 3 * (size_t)part->mesh.vertex_count * sizeof *u);
+        fem_free(u);
     }
     *key = hash;
     return FEM_OK;

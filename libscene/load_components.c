@@ -10,7 +10,7 @@ static fem_status count_modes(scene_reader *reader, const cJSON *section, const 
     const cJSON *node = raw->modes;
     int          given = cJSON_IsArray(node) ? cJSON_GetArraySize(node) : 0;
     if (!node) return FEM_OK;
-    if (given > 0 && given != classes) {
+    if (cJSON_IsArray(node) && given != classes) {
         reader_enter(reader, "modes");
         return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(section, "modes"),
                            "has %d item%s, expected one number or %d, one for each class", given, given == 1 ? "" : "s",
@@ -24,12 +24,13 @@ static fem_status count_modes(scene_reader *reader, const cJSON *section, const 
 static fem_status make_part(const scene_part *from, domain_crowd *crowd, int class, int modes, scene_part *part) {
     char name[96];
     snprintf(name, sizeof name, "%.60s.c%d", from->name, class);
-    *part = (scene_part){.quadrature = from->quadrature,
-                         .scale = from->scale,
-                         .modes = {.method = from->modes.method, .recipe = from->modes.recipe},
-                         .forces = from->forces,
-                         .training = from->training,
-                         .drag = from->drag};
+    *part = (scene_part){
+        .quadrature = from->quadrature,
+        .scale = from->scale,
+        .modes = {.method = from->modes.method, .recipe = from->modes.recipe, .linear = from->modes.linear},
+        .forces = from->forces,
+        .training = from->training,
+        .drag = from->drag};
     part->name = fem_copy_string(name);
     if (!part->name) return fem_fail(FEM_NO_MEMORY, "no memory for a part");
     part->modes.recipe.count = modes;

@@ -33,7 +33,7 @@ typedef struct reduced_motion {
     scene_stitching    *stitching; // NULL: the body stays as it is
     double              stitched;  // up to this time its changes are made
     double             *state;     // with it: 2 x 3 per vertex, displacements and velocities at the last change
-    bool                carries;   // the class has columns for what of that its modes do not have
+    int                 carries; // the change, from 1, whose class has columns for what its modes lack of that; 0: none
     size_t              change_room;
     const fem_progress *progress;
     char              **notes;
@@ -283,10 +283,8 @@ static fem_status repeat(scene_motion *motion, int steps, size_t size, const dou
     if (size < change_size(m)) return fem_fail(FEM_BAD_INPUT, "its state has %zu numbers", size);
     for (size_t i = 0; i < change_size(m); i++)
         if (!isfinite(numbers[i])) return fem_fail(FEM_BAD_INPUT, "its state is not finite");
-    double next = scene_next_change(m->s, m->stitched), last = m->stitched;
-    for (double at = next; at <= time; at = scene_next_change(m->s, at)) last = at;
-    for (; next <= time; next = scene_next_change(m->s, next)) {
-        bool carry = next == last && numbers[0] != 0;
+    for (double next = scene_next_change(m->s, m->stitched); next <= time; next = scene_next_change(m->s, next)) {
+        bool carry = numbers[0] == m->base.change_count + 1;
         FEM_TRY(make_change(m, next, carry ? numbers + 1 : NULL, carry));
         m->stitched = next;
     }
@@ -502,7 +500,7 @@ static fem_status make_change(reduced_motion *m, double time, const double *stat
     change.time = time;
     FEM_TRY(take_class(m, class ? class : m->first, &passage, &change.state));
     scene_stitching_commit(m->stitching);
-    m->carries = class && class->carried && carry;
+    m->carries = class && class->carried && carry ? m->base.change_count + 1 : 0;
     class = NULL;
     // of the shape before: gaps that the new basis has closed were work of the springs
     change.state.springs = energy;
@@ -526,20 +524,22 @@ done:
 // A change in flight. A body that has no stitches any more takes its first class again, unless that would lose some of
 // its motion.
 static fem_status change_now(reduced_motion *m, double time) {
-    fem_status status = FEM_OK;
+    fem_status status = FEM_OK, found = FEM_OK;
     double     lost = INFINITY;
-    bool       changed = false, moves = false;
+    bool       changed = false, moves = false, back;
     size_t     n = (size_t)m->class->basis.n;
+    FEM_TRY(scene_stitching_set(m->stitching, m->stitched, &back)); // a failure may have left it elsewhere
+    FEM_TRY(scene_stitching_set(m->stitching, time, &changed));
+    if (!changed) goto done; // m->state stays that of the last one
     show_held(m);
     memcpy(m->state, m->u, n * sizeof *m->u), memcpy(m->state + n, m->v, n * sizeof *m->v);
     for (size_t i = 0; i < 2 * n; i++) moves = moves || m->state[i] != 0;
-    if (!moves) return make_change(m, time, NULL, false);
-    FEM_TRY(scene_stitching_set(m->stitching, time, &changed));
-    if (scene_stitching_is_first(m->stitching))
-        status = scene_stitching_lost(m->stitching, &m->first->basis, m->state, &lost);
-    FEM_TRY(scene_stitching_set(m->stitching, m->stitched, &changed));
-    FEM_TRY(status);
-    status = make_change(m, time, m->state, !(lost <= AT_HOME * present_energy(m)));
+    if (moves && scene_stitching_is_first(m->stitching))
+        found = scene_stitching_lost(m->stitching, &m->first->basis, m->state, &lost);
+    FEM_TRY(scene_stitching_set(m->stitching, m->stitched, &back));
+    FEM_TRY(found);
+    bool carry = moves && !(lost <= AT_HOME * present_energy(m));
+    status = make_change(m, time, moves ? m->state : NULL, carry);
 done:
     return status;
 }
@@ -555,7 +555,7 @@ static fem_status go_home(reduced_motion *m) {
     if (energy > AT_HOME * present_energy(m)) return FEM_OK;
     const scene_passage plain = {0};
     fem_status          status = take_class(m, m->first, &plain, NULL);
-    if (status == FEM_OK) m->carries = false;
+    if (status == FEM_OK) m->carries = 0;
     return status;
 }
 

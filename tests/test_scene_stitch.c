@@ -398,10 +398,12 @@ static void test_rebuild(void **state) {
 // A run that goes on from its checkpoint behind a stitch ends in the same state to the last bit.
 static void test_checkpoint(void **state) {
     (void)state;
-    const char *const once[] = {"actions=[{\"stitch\": \"joint\", \"start\": 0.1}]"};
-    scene            *s = load(BARS, 1, once);
-    scene_result      whole = {0}, half = {0}, rest = {0};
-    char              folder[512];
+    // the second change changes nothing
+    const char *const once[] = {
+        "actions=[{\"stitch\": \"joint\", \"start\": 0.1}, {\"stiffness\": 1, \"start\": 0.15}]"};
+    scene       *s = load(BARS, 1, once);
+    scene_result whole = {0}, half = {0}, rest = {0};
+    char         folder[512];
     snprintf(folder, sizeof folder, "%s", test_temporary("resumed"));
     assert_ok(scene_run(s, test_temporary("whole"), 0, NULL, &whole));
     s->checkpoint = 10;
