@@ -483,8 +483,7 @@ static fem_status check_forces(const fem_body *body, const scene_class *class, c
     cubature_forces inner = cubature_full_forces(full);
     FEM_TRY(cubature_stitched_create(&exact, &inner, basis->r, NULL, L));
     cubature_forces judge = cubature_stitched_forces(exact);
-    FEM_TRY(cubature_amplitude(body, basis->r, basis->U, basis->omega2, 0.1 * vec3_distance(low, high), 1,
-                               &amplitude));
+    FEM_TRY(cubature_amplitude(body, basis->r, basis->U, basis->omega2, 0.1 * vec3_distance(low, high), 1, &amplitude));
     FEM_TRY(cubature_compare(forces, &judge, basis->omega2, amplitude, CHECK_POSES, 7, check));
 done:
     cubature_stitched_destroy(exact);

@@ -509,12 +509,12 @@ static void test_sizes(void **state) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_follows_full), cmocka_unit_test(test_undone),     cmocka_unit_test(test_caught),
-        cmocka_unit_test(test_splinters), cmocka_unit_test(test_cut),          cmocka_unit_test(test_stiffness),  cmocka_unit_test(test_rebuild),
-        cmocka_unit_test(test_checkpoint),   cmocka_unit_test(test_experiment), cmocka_unit_test(test_match),
-        cmocka_unit_test(test_sizes),        cmocka_unit_test(test_open_gap),   cmocka_unit_test(test_long_steps),
-        cmocka_unit_test(test_let_go),       cmocka_unit_test(test_objects),    cmocka_unit_test(test_all_or_nothing),
-        cmocka_unit_test(test_sequences),
+        cmocka_unit_test(test_follows_full),   cmocka_unit_test(test_undone),     cmocka_unit_test(test_caught),
+        cmocka_unit_test(test_splinters),      cmocka_unit_test(test_cut),        cmocka_unit_test(test_stiffness),
+        cmocka_unit_test(test_rebuild),        cmocka_unit_test(test_checkpoint), cmocka_unit_test(test_experiment),
+        cmocka_unit_test(test_match),          cmocka_unit_test(test_sizes),      cmocka_unit_test(test_open_gap),
+        cmocka_unit_test(test_long_steps),     cmocka_unit_test(test_let_go),     cmocka_unit_test(test_objects),
+        cmocka_unit_test(test_all_or_nothing), cmocka_unit_test(test_sequences),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
