@@ -1,9 +1,9 @@
 // Seams of parts, and the actions that stitch, unstitch and cut them. What each action does to the body as it is then
 // is worked out when the scene is read, so that nothing of it can be refused in the middle of a run.
-#include "libfem/mesh_formats.h"
 #include "libscene/internal.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 // Springs this much stiffer than the material hold as if grown together.
@@ -182,11 +182,19 @@ static fem_status remark_splinters(scene_reader *reader, const scene_part *part)
         if (component[v] >= 0 && size[component[v]] < SPLINTER) at = v;
     if (pieces == 0) goto done;
     const double *x = mesh->vertices + 3 * (size_t)at;
-    reader->remarks->path = reader->file;
-    status = fem_remark(reader->remarks,
-                        "part \"%.60s\": its seams leave %d loose piece%s of fewer than %d elements (%d in all), the "
-                        "first at %g %g %g m: a plane that lies between layers of elements leaves none",
-                        part->name, pieces, pieces == 1 ? "" : "s", SPLINTER, elements, x[0], x[1], x[2]);
+    char          text[512];
+    fem_remarks  *remarks = reader->remarks;
+    snprintf(
+        text, sizeof text,
+        "%.200s: part \"%.60s\": its seams leave %d loose piece%s of fewer than %d elements (%d in all), the first "
+        "at %g %g %g m: a plane that lies between layers of elements leaves none",
+        reader->file, part->name, pieces, pieces == 1 ? "" : "s", SPLINTER, elements, x[0], x[1], x[2]);
+    FEM_TRY(fem_grow((void **)&remarks->items, &remarks->capacity, (size_t)remarks->count + 1, sizeof *remarks->items));
+    remarks->items[remarks->count] = fem_copy_string(text);
+    if (remarks->items[remarks->count])
+        remarks->count++;
+    else
+        status = fem_fail(FEM_NO_MEMORY, "no memory for a remark");
 done:
     fem_free(component), fem_free(size);
     return status;
