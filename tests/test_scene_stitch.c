@@ -465,8 +465,8 @@ static void test_match(void **state) {
 static void test_splinters(void **state) {
     (void)state;
     const char *const chip[] = {
-        "parts.bar.mesh.pieces.shapes=[{\"name\": \"left\", \"box\": [[0, 0, 0], [0.3, 0.1, 0.1]]}, {\"name\": "
-        "\"right\", \"box\": [[0.3, 0, 0], [0.35, 0.05, 0.05]]}]"};
+        "parts.bar.mesh.pieces.shapes=[{\"name\": \"left\", \"box\": [[0, 0, 0], [0.6, 0.1, 0.1]]}, {\"name\": "
+        "\"right\", \"box\": [[0.6, 0, 0], [0.65, 0.05, 0.05]]}]"};
     scene *s = load(BARS, 0, NULL);
     assert_int_equal(s->remarks.count, 0);
     scene_destroy(s);
@@ -474,7 +474,7 @@ static void test_splinters(void **state) {
     assert_int_equal(s->remarks.count, 1);
     printf("%s\n", s->remarks.items[0]);
     assert_non_null(strstr(s->remarks.items[0], "1 loose piece of fewer than 24 elements"));
-    assert_non_null(strstr(s->remarks.items[0], "the first at 0.3"));
+    assert_non_null(strstr(s->remarks.items[0], "the first at 0.6"));
     scene_destroy(s);
 }
 
