@@ -125,8 +125,7 @@ static void breeze_create(breeze *b, const scene *s, const solver_forest *f) {
         int                *triangles = NULL, count = 0;
         bench_try(fem_mesh_surface(&c->mesh, &count, &triangles, NULL));
         bench_try(solver_wind_surface_create(&b->surfaces[k], c->mesh.vertex_count, c->mesh.vertices, count, triangles,
-                                             c->basis.r, c->basis.U, drag->samples, drag->normal / 2,
-                                             drag->tangential / 2));
+                                             c->basis.r, c->basis.U, drag->samples, drag->normal, drag->tangential));
         fem_free(triangles);
     }
     bench_try(solver_wind_load_create(&b->load, b->wind, f->part_count, b->surfaces, f->count));
