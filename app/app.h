@@ -121,15 +121,15 @@ typedef struct app_progress {
     fem_progress callback; // give &progress.callback to the library
     bool         quiet;    // nothing is printed; Ctrl-C still works
     bool         terminal;
-    const char  *unit;  // "frames"; NULL: no rate
-    double       total; // how many units fraction 1 means
+    const char  *counts; // the stage that counts frames, "simulating"; NULL: none
+    double       frames; // how many fraction 1 of that stage means
     char         what[64];
     double       begun, printed; // fem_seconds()
     double       from;           // fraction at `begun`
     bool         open;           // an unfinished line stands on the terminal
 } app_progress;
 
-void app_progress_begin(app_progress *progress, bool quiet, const char *unit, double total);
+void app_progress_begin(app_progress *progress, bool quiet, const char *counts, double frames);
 void app_progress_end(app_progress *progress); // closes the line; call it before printing anything else
 bool app_interrupted(void);                    // Ctrl-C was pressed; app_progress_begin starts listening
 

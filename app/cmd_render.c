@@ -107,7 +107,7 @@ static fem_status draw_all(const settings *s, scene_model *model, outcome *resul
     FEM_TRY(find_stage(model, &stage));
     FEM_TRY(scene_renderer_create(&renderer, &s->render));
     if (!single) FEM_TRY(make_folder(s->output));
-    app_progress_begin(progress, s->quiet || s->json, "frames", frames);
+    app_progress_begin(progress, s->quiet || s->json, "drawing", frames);
     for (int i = 0; i < frames; i++) {
         char         path[4096];
         double       time = single ? (isnan(s->at) ? begin : s->at) : begin + i / s->rate;

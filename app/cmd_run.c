@@ -151,7 +151,7 @@ static int run(int argc, char **argv) {
     snprintf(usual, sizeof usual, "out/%s", s->name);
     if (!folder) folder = usual;
     bool dynamic = s->method != SCENE_STATIC;
-    app_progress_begin(&progress, quiet, dynamic ? "frames" : NULL, (frames > 0 ? frames : s->frames) - 1);
+    app_progress_begin(&progress, quiet, dynamic ? "simulating" : NULL, (frames > 0 ? frames : s->frames) - 1);
     FEM_TRY(scene_run(s, folder, frames, &progress.callback, &result));
     app_progress_end(&progress);
     if (json)

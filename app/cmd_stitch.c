@@ -151,7 +151,7 @@ static int run(int argc, char **argv) {
     snprintf(usual, sizeof usual, "out/%s-stitch", s->name);
     if (!folder) folder = usual;
     loaded = true;
-    app_progress_begin(&progress, quiet, NULL, 1);
+    app_progress_begin(&progress, quiet, NULL, 0);
     FEM_TRY(scene_stitch_experiment(s, folder, !no_runs, &progress.callback, &experiment));
     app_progress_end(&progress);
     for (int f = 0; f < SCENE_STITCH_FORMS && !quiet; f++) app_print_notes(experiment.runs[f].result.notes);

@@ -45,7 +45,8 @@ static void describe_speed(const app_progress *p, double fraction, double now, c
     text[0] = 0;
     if (elapsed <= 0 || done <= 0) return;
     int used = 0;
-    if (p->unit) used = snprintf(text, size, "  %.3g %s/s", done * p->total / elapsed, p->unit);
+    if (p->counts && strcmp(p->what, p->counts) == 0)
+        used = snprintf(text, size, "  %.3g frames/s", done * p->frames / elapsed);
     if (used < 0 || (size_t)used >= size) return;
     char duration[48];
     print_duration(duration, sizeof duration, fraction < 1 ? elapsed / done * (1 - fraction) : elapsed);
@@ -89,12 +90,12 @@ static bool report(void *context, const char *what, double fraction) {
     return !app_interrupted();
 }
 
-void app_progress_begin(app_progress *progress, bool quiet, const char *unit, double total) {
+void app_progress_begin(app_progress *progress, bool quiet, const char *counts, double frames) {
     memset(progress, 0, sizeof *progress);
     progress->callback = (fem_progress){report, progress};
     progress->quiet = quiet;
-    progress->unit = unit;
-    progress->total = total;
+    progress->counts = counts;
+    progress->frames = frames;
     const char *terminal = getenv("TERM");
     progress->terminal = isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
     listen_to_signals();

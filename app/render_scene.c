@@ -39,7 +39,7 @@ fem_status app_model_of_scene(scene_model **model, const char *path, const app_l
     if (!quiet) app_note_remarks(&s->remarks);
     FEM_TRY(scene_set_cache(s, app_cache_folder(NULL, cache, sizeof cache)));
     FEM_TRY(make_folder(folder, sizeof folder));
-    app_progress_begin(&progress, quiet, s->method != SCENE_STATIC ? "frames" : NULL, s->frames - 1);
+    app_progress_begin(&progress, quiet, s->method != SCENE_STATIC ? "simulating" : NULL, s->frames - 1);
     FEM_TRY(scene_run(s, folder, 0, &progress.callback, &result));
     snprintf(glb, sizeof glb, "%s/%s.glb", folder, s->name);
     FEM_TRY(scene_model_read(model, glb));

@@ -26,7 +26,7 @@ fem_status modes_check_held(const modes_supports *supports, const char *what, co
 // hinges are the reason: elements that share a vertex or an edge with others, but no face.
 fem_status modes_explain_singular(const modes_problem *problem, fem_status status);
 // Refuses squared frequencies that are zero to working precision, as of such a body.
-fem_status modes_check_stiff(const modes_problem *problem, int r, const double *omega2);
+fem_status modes_check_stiff(const modes_problem *problem, const modes_basis *basis);
 
 // Solver of eq. 29 of [Barbic, James 2005] (tangent.c). What it is created with must outlive it; it counts iterations
 // and repeated frequencies in the report.

@@ -353,7 +353,7 @@ fem_status modes_krylov(const modes_problem *problem, const modes_krylov_options
     FEM_TRY(first_block(&k));
     FEM_TRY(recur(&k));
     FEM_TRY(finish(&k, report != NULL));
-    FEM_TRY(modes_check_stiff(problem, k.basis.r, k.basis.omega2));
+    FEM_TRY(modes_check_stiff(problem, &k.basis));
     modes_basis_destroy(basis);
     *basis = k.basis;
     k.basis = (modes_basis){0};

@@ -235,7 +235,7 @@ fem_status modes_lanczos(const modes_problem *problem, const modes_lanczos_optio
         if (status != FEM_OK) goto done;
     }
     FEM_TRY(finish(inverse, &basis, &report));
-    FEM_TRY(modes_check_stiff(problem, basis.r, basis.omega2));
+    FEM_TRY(modes_check_stiff(problem, &basis));
     report.seconds_iterate = fem_seconds() - begin;
     modes_basis_destroy(result);
     *result = basis;

@@ -528,4 +528,6 @@ void       scene_forces_destroy(scene_forces *forces);
 // Fills total and motion for a time; statics take INFINITY, where every load acts in full.
 void scene_forces_at(scene_forces *forces, const scene *s, double time);
 
+void scene_bounding_box(const fem_mesh *mesh, double low[3], double high[3]);
+
 #endif

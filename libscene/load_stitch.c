@@ -3,6 +3,7 @@
 #include "libscene/internal.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 // Springs this much stiffer than the material hold as if grown together.
@@ -158,6 +159,47 @@ done:
     return status;
 }
 
+// Cuts through a layer of cubes leave single elements between the halves, which nothing holds and which ring by
+// themselves: a remark says how many pieces are so small, and where the first is.
+static fem_status remark_splinters(scene_reader *reader, const scene_part *part) {
+    enum { SPLINTER = 24 };
+    fem_status      status = FEM_OK;
+    const fem_mesh *mesh = &part->mesh;
+    size_t          width = (size_t)fem_element_vertices(mesh->type);
+    int             count = 0, pieces = 0, elements = 0, at = -1;
+    int            *component = fem_alloc((size_t)mesh->vertex_count, sizeof *component), *size = NULL;
+    if (!component) return fem_fail(FEM_NO_MEMORY, "no memory for %d vertices", mesh->vertex_count);
+    FEM_TRY(fem_mesh_components(mesh, component, &count));
+    size = fem_calloc((size_t)count + 1, sizeof *size);
+    if (!size) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %d pieces", count);
+        goto done;
+    }
+    for (int e = 0; e < mesh->element_count; e++) size[component[mesh->elements[(size_t)e * width]]]++;
+    for (int c = 0; c < count; c++)
+        if (size[c] > 0 && size[c] < SPLINTER) pieces++, elements += size[c];
+    for (int v = 0; v < mesh->vertex_count && at < 0; v++)
+        if (component[v] >= 0 && size[component[v]] < SPLINTER) at = v;
+    if (pieces == 0) goto done;
+    const double *x = mesh->vertices + 3 * (size_t)at;
+    char          text[512];
+    fem_remarks  *remarks = reader->remarks;
+    snprintf(
+        text, sizeof text,
+        "%.200s: part \"%.60s\": its seams leave %d loose piece%s of fewer than %d elements (%d in all), the first "
+        "at %g %g %g m: a plane that lies between layers of elements leaves none",
+        reader->file, part->name, pieces, pieces == 1 ? "" : "s", SPLINTER, elements, x[0], x[1], x[2]);
+    FEM_TRY(fem_grow((void **)&remarks->items, &remarks->capacity, (size_t)remarks->count + 1, sizeof *remarks->items));
+    remarks->items[remarks->count] = fem_copy_string(text);
+    if (remarks->items[remarks->count])
+        remarks->count++;
+    else
+        status = fem_fail(FEM_NO_MEMORY, "no memory for a remark");
+done:
+    fem_free(component), fem_free(size);
+    return status;
+}
+
 fem_status scene_read_seams(scene_reader *reader, const cJSON *node, scene_part *part) {
     int count = cJSON_GetArraySize(node);
     part->seams = fem_calloc((size_t)count, sizeof *part->seams);
@@ -173,7 +215,8 @@ fem_status scene_read_seams(scene_reader *reader, const cJSON *node, scene_part 
         reader_leave(reader, inner);
     }
     reader_leave(reader, length);
-    return read_seams(reader, node, false, part);
+    fem_status status = read_seams(reader, node, false, part);
+    return status == FEM_OK ? remark_splinters(reader, part) : status;
 }
 
 fem_status scene_match_seams(scene_reader *reader, const cJSON *node, scene_part *part) {

@@ -43,7 +43,7 @@ static void simulation_destroy(simulation *sim) {
     fem_free(sim->notes);
 }
 
-static void bounding_box(const fem_mesh *mesh, double low[3], double high[3]) {
+void scene_bounding_box(const fem_mesh *mesh, double low[3], double high[3]) {
     for (int i = 0; i < 3; i++) low[i] = INFINITY, high[i] = -INFINITY;
     for (int v = 0; v < mesh->vertex_count; v++)
         for (int i = 0; i < 3; i++) {
@@ -59,7 +59,7 @@ static fem_status make_body(simulation *sim) {
     double            low[3], high[3];
     options.quadrature = part->quadrature;
     sim->mesh = &part->mesh;
-    bounding_box(sim->mesh, low, high);
+    scene_bounding_box(sim->mesh, low, high);
     sim->diagonal = vec3_distance(low, high);
     sim->fixed = fem_calloc(3 * (size_t)sim->mesh->vertex_count, 1);
     if (!sim->fixed) return fem_fail(FEM_NO_MEMORY, "no memory for %d vertices", sim->mesh->vertex_count);
@@ -411,7 +411,7 @@ static fem_status summarize_forest(const scene *s, scene_summary *summary) {
     for (int i = 0; i < s->forest.count; i++) a.free_dofs += s->forest.parts[s->forest.instances[i].part].options.modes;
     for (int e = 0; e < all->mesh.element_count; e++) a.volume += fem_element_volume(&all->mesh, e);
     a.mass = solver_mesh_mass(&all->mesh, centre);
-    bounding_box(&all->mesh, a.low, a.high);
+    scene_bounding_box(&all->mesh, a.low, a.high);
     a.bytes = 8.0 * 3 * 4 * a.vertices + 20.0 * a.elements;
     for (int k = 0; k < s->forest.part_count; k++) { // basis, and the polynomial with its copy in batches
         double r = s->forest.parts[k].options.modes;
@@ -447,7 +447,7 @@ fem_status scene_summarize(const scene *s, scene_summary *summary) {
     for (int i = 0; i < 3 * a.vertices; i++) a.free_dofs += !sim.fixed[i];
     a.mass = fem_body_total_mass(sim.body);
     a.volume = quality.volume;
-    bounding_box(sim.mesh, a.low, a.high);
+    scene_bounding_box(sim.mesh, a.low, a.high);
     describe_time(s, &a);
     a.bytes = estimate_bytes(sim.mesh, &K, a.factor_bytes);
     a.seconds_build = fem_seconds() - begun;

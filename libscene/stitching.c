@@ -477,12 +477,13 @@ static fem_status check_forces(const fem_body *body, const scene_class *class, c
     const modes_basis *basis = &class->basis;
     cubature_full     *full = NULL;
     cubature_stitched *exact = NULL;
-    double             amplitude = 0;
+    double             amplitude = 0, low[3], high[3];
+    scene_bounding_box(fem_body_mesh(body), low, high);
     FEM_TRY(cubature_full_create(&full, body, basis->r, basis->U));
     cubature_forces inner = cubature_full_forces(full);
     FEM_TRY(cubature_stitched_create(&exact, &inner, basis->r, NULL, L));
     cubature_forces judge = cubature_stitched_forces(exact);
-    FEM_TRY(cubature_amplitude(body, basis->r, basis->U, basis->omega2, 0.1, 1, &amplitude));
+    FEM_TRY(cubature_amplitude(body, basis->r, basis->U, basis->omega2, 0.1 * vec3_distance(low, high), 1, &amplitude));
     FEM_TRY(cubature_compare(forces, &judge, basis->omega2, amplitude, CHECK_POSES, 7, check));
 done:
     cubature_stitched_destroy(exact);

@@ -395,7 +395,7 @@ static void own_forces(const tree_block *block, const solver_inertia *inertia, c
     const real       *v = (const real *)v_lanes, *rate = (const real *)rate_lanes, *modal = (const real *)modal_lanes;
     real              s = *(const real *)lanes->scale, s5 = s * s * s * s * s;
     real              alpha = *(const real *)lanes->damping_mass;
-    real              beta = *(const real *)lanes->damping_stiffness;
+    real              beta = *(const real *)lanes->damping_stiffness + block->calm;
     real              mass = s5 * (1 + at->c_damping * alpha), stiff = at->c_stiffness + at->c_damping * beta;
     real              drag = s5 * alpha, *y = vectors(product); // y = K v + alpha M rate
     mask              used = (mask)(*(const real *)lanes->used > real_set(0));
@@ -719,7 +719,7 @@ static void own(const solver_tree *tree, tree_block *block, const tree_evaluatio
     gather(r, count, at->q_start + block->offset, v);
     gather(r, count, at->dq_start + block->offset, rate);
     gather(r, count, tree->modal + block->offset, modal);
-    real beta = *(real *)block->lanes->damping_stiffness;
+    real beta = *(real *)block->lanes->damping_stiffness + block->calm;
     for (int l = 0; l < r; l++) vectors(v)[l] += beta * vectors(rate)[l] - vectors(q)[l];
     own_inertia(inertia, block->lanes, q, dq, block->E);
     own_forces(block, inertia, at, v, rate, modal, product);

@@ -61,6 +61,7 @@ typedef struct tree_block {
     int         failed;       // lane that no shift could mend, or -1
     int         plain;        // lanes that the kernels left to the plain version in this pass
     bool        mean;         // forces of this step are the mean over the way of the step (tree_settle.c)
+    double      calm;         // s: stiffness damping besides that of the domains in this step (tree_settle.c)
     double      turning;      // of wind_load.c: stiffness over mass, 1/s^2
     bool        tips;         // nothing hangs on any of its domains, and all are on one level (tree_tips.c)
 } tree_block;
@@ -232,9 +233,10 @@ struct solver_tree {
     double (*spring_A)[6];     // count: accelerations of frames, own axes
 
     tree_compliance compliance;
-    bool            touching;        // some domain has contact
-    bool            balance;         // the step at hand is balanced (tree_settle.c)
-    bool            always_balanced; // every step is, for tests
+    bool            touching; // some domain has contact
+    bool            balance;  // the step at hand is balanced (tree_settle.c)
+    bool calm; // such steps did not settle: modes that they do not resolve are damped instead (tree_settle.c)
+    bool always_balanced; // every step is, for tests
 
     tree_kernels kernels;
     int          worker_count;

@@ -280,7 +280,7 @@ static fem_status try_step(solver_tree *tree, const step_weights *w, bool *settl
     tree_weights old = start_trial(tree, w);
     bool         begun = false; // momenta of the start are known
     tree->balance = tree->always_balanced && more;
-    for (int k = 0; k < tree->block_count; k++) tree->blocks[k].mean = false;
+    for (int k = 0; k < tree->block_count; k++) tree->blocks[k].mean = false, tree->blocks[k].calm = 0;
     tree->change = 0;
     for (int k = 0; k < o->passes || (more && !*settled && k < o->passes_most); k++) {
         memcpy(tree->q_before, tree->q_trial, (size_t)tree->dofs * sizeof *tree->q_before);
@@ -349,6 +349,7 @@ fem_status solver_tree_step(solver_tree *tree) {
         tree->options.time_step = h * (double)length / (double)parts;
         step_weights w = weights_of(&tree->options);
         remember_start(tree);
+        tree->calm = depth > 0 && depth == most;
         status = try_step(tree, &w, &settled);
         if ((status == FEM_UNSTABLE || (status == FEM_OK && !settled)) && depth < most) {
             forget_trial(tree);

@@ -119,7 +119,7 @@ static void own_forces(const solver_tree *tree, const tree_domain *domain, const
     int    r = domain->r;
     size_t offset = domain->offset;
     double s = domain->scale, factor = s * s * s * domain->stiffness;
-    double alpha = domain->damping_mass, beta = domain->damping_stiffness;
+    double alpha = domain->damping_mass, beta = domain->damping_stiffness + tree->blocks[domain->block].calm;
     if (r == 0) return;
     tree_domain_forces(tree, domain, at, work->f, work->K, work);
     for (int l = 0; l < r; l++) tree->blocks[domain->block].f[l * LANES + domain->lane] = factor * work->f[l];

@@ -3,6 +3,7 @@
 #include "tests/program_case.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -326,11 +327,39 @@ static void test_orders(void **state) {
     assert_true(apart(plain, more) > 1e-6 && apart(plain, more) < 0.1);
 }
 
+// A terminal sees each stage with its time; frames are counted where there are frames, not in the training.
+static void test_terminal(void **state) {
+    (void)state;
+    static char shown[65536];
+    char        command[2048], *line, *rest = shown;
+    const char *file =
+        write_beam("terminal.json", "\"forces\": {\"type\": \"cubature\", \"method\": \"optimized\"}", "", "");
+    int     terminal = posix_openpt(O_RDWR | O_NOCTTY), trained = 0, simulated = 0;
+    size_t  size = 0;
+    ssize_t got;
+    assert_true(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+    snprintf(command, sizeof command, "TERM=xterm '%s' run '%s' --no-cache -o '%s' 2> '%s'", getenv("LIMBER_PROGRAM"),
+             file, test_temporary("terminal"), ptsname(terminal));
+    FILE *run = popen(command, "r");
+    assert_non_null(run);
+    while (size < sizeof shown - 1 && (got = read(terminal, shown + size, sizeof shown - 1 - size)) > 0)
+        size += (size_t)got; // an error when the last writer is gone
+    assert_int_equal(pclose(run), 0);
+    close(terminal);
+    while ((line = strsep(&rest, "\r\n"))) {
+        bool frames = strstr(line, "frames/s") != NULL, whole = strstr(line, "] 100%") != NULL;
+        if (frames && !strstr(line, "simulating")) fail_msg("frames in \"%s\"", line);
+        trained += whole && strstr(line, "optimized cubature") && strstr(line, "  in ");
+        simulated += whole && frames;
+    }
+    if (!trained || !simulated) fail_msg("the training ended %d times, the motion %d times", trained, simulated);
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_given_run),      cmocka_unit_test(test_bad_poses),
                                        cmocka_unit_test(test_doubtful_poses), cmocka_unit_test(test_killed),
                                        cmocka_unit_test(test_tree),           cmocka_unit_test(test_instances),
-                                       cmocka_unit_test(test_orders)};
+                                       cmocka_unit_test(test_orders),         cmocka_unit_test(test_terminal)};
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }

@@ -463,6 +463,23 @@ static void test_match(void **state) {
     scene_destroy(s);
 }
 
+// A piece that is too small to be meant is remarked on; bars of 120 elements are not.
+static void test_splinters(void **state) {
+    (void)state;
+    const char *const chip[] = {
+        "parts.bar.mesh.pieces.shapes=[{\"name\": \"left\", \"box\": [[0, 0, 0], [0.6, 0.1, 0.1]]}, {\"name\": "
+        "\"right\", \"box\": [[0.6, 0, 0], [0.65, 0.05, 0.05]]}]"};
+    scene *s = load(BARS, 0, NULL);
+    assert_int_equal(s->remarks.count, 0);
+    scene_destroy(s);
+    s = load(BARS, 1, chip);
+    assert_int_equal(s->remarks.count, 1);
+    printf("%s\n", s->remarks.items[0]);
+    assert_non_null(strstr(s->remarks.items[0], "1 loose piece of fewer than 24 elements"));
+    assert_non_null(strstr(s->remarks.items[0], "the first at 0.6"));
+    scene_destroy(s);
+}
+
 // The scenes of P2's bodies: vertices, elements and springs within 20 percent of its Table 1.
 static void test_sizes(void **state) {
     (void)state;
@@ -494,12 +511,12 @@ static void test_sizes(void **state) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_follows_full), cmocka_unit_test(test_undone),     cmocka_unit_test(test_caught),
-        cmocka_unit_test(test_cut),          cmocka_unit_test(test_stiffness),  cmocka_unit_test(test_rebuild),
-        cmocka_unit_test(test_checkpoint),   cmocka_unit_test(test_experiment), cmocka_unit_test(test_match),
-        cmocka_unit_test(test_sizes),        cmocka_unit_test(test_open_gap),   cmocka_unit_test(test_long_steps),
-        cmocka_unit_test(test_let_go),       cmocka_unit_test(test_objects),    cmocka_unit_test(test_all_or_nothing),
-        cmocka_unit_test(test_sequences),
+        cmocka_unit_test(test_follows_full),   cmocka_unit_test(test_undone),     cmocka_unit_test(test_caught),
+        cmocka_unit_test(test_splinters),      cmocka_unit_test(test_cut),        cmocka_unit_test(test_stiffness),
+        cmocka_unit_test(test_rebuild),        cmocka_unit_test(test_checkpoint), cmocka_unit_test(test_experiment),
+        cmocka_unit_test(test_match),          cmocka_unit_test(test_sizes),      cmocka_unit_test(test_open_gap),
+        cmocka_unit_test(test_long_steps),     cmocka_unit_test(test_let_go),     cmocka_unit_test(test_objects),
+        cmocka_unit_test(test_all_or_nothing), cmocka_unit_test(test_sequences),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
