@@ -197,11 +197,8 @@ static void derivatives_of(solver_tree *tree, const tree_domain *domain, const v
         if (s->gradient != 0 && r > 0) add_gradient(tree, domain, child, V, f, t, q, work->gradient);
     }
     lane_put(6, lanes->momentum, domain->lane, momentum);
-    memcpy(domain->pi, work->modal + own, (size_t)domain->carried * sizeof *domain->pi);
-    if (s->p) {
-        memcpy(s->p + domain->offset, work->modal, (size_t)own * sizeof *s->p);
-        memset(s->p + domain->offset + own, 0, (size_t)domain->carried * sizeof *s->p);
-    }
+    for (int k = 0; k < domain->carried; k++) domain->pi[k] = work->modal[own + k];
+    for (int l = 0; s->p && l < r; l++) s->p[domain->offset + (size_t)l] = l < own ? work->modal[l] : 0;
     dense_axpy(r, s->gradient, work->gradient, tree->modal + domain->offset);
     if (domain->parent >= 0) return;
     double turn[3]; // v of a root is held in world axes: when the root turns, V changes
@@ -230,7 +227,7 @@ void tree_kinetic_sweep(solver_tree *tree, const double *q, double gradient, dou
 static void at_end(solver_tree *tree, double *q, double *dq, bool last, double *p) {
     tree_evaluation at = {.q = q, .dq = dq, .q_start = q, .dq_start = dq};
     tree_relative_frames(tree, &at);
-    memcpy(tree->u, dq, (size_t)tree->dofs * sizeof *dq);
+    for (int i = 0; i < tree->dofs; i++) tree->u[i] = dq[i];
     for (int k = 0; k < tree->root_count; k++) {
         const solver_frame_motion *m = last ? &tree->roots[k].end : &tree->roots[k].state;
         put_root(tree, &tree->roots[k], m->Q, m->v, m->w);
@@ -249,7 +246,7 @@ static void at_end(solver_tree *tree, double *q, double *dq, bool last, double *
         const tree_domain *domain = &tree->domains[i];
         if (domain->carried == 0) continue;
         size_t size = (size_t)domain->carried * (size_t)interface_of(tree, domain)->stride;
-        memcpy(domain->P_ends + (last ? size : 0), domain->P, size * sizeof *domain->P);
+        if (size > 0) memcpy(domain->P_ends + (last ? size : 0), domain->P, size * sizeof *domain->P);
     }
 }
 
