@@ -165,6 +165,7 @@ fuzz:
 build-benches: all $(BENCHES)
 bench:
 	+$(prepare) build-benches
+	@mkdir -p out/bench
 	@$(BUILD)/limber info --machine
 	@for program in $(BENCHES); do echo; echo "== $$(basename $$program)"; $$program || exit 1; done
 bench-long: # adds the rows that take long, or much memory
