@@ -23,8 +23,8 @@ static atomic_bool       new_places; // the next allocation from a place that is
 static atomic_int        place_count;
 static _Atomic(place_id) places[PLACES];
 
-// Who called fem_alloc, and who called that: helpers that allocate for others count once for each of those. Inlined, so
-// that the first frame is fem_alloc's own.
+// Who called fem_alloc, and the two calls above that: helpers that allocate for others count once for each of those.
+// Inlined, so that the first frame is fem_alloc's own.
 #define INLINED static inline __attribute__((always_inline))
 INLINED place_id place_of_caller(void) {
     void    *frames[FRAMES];

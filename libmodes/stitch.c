@@ -507,22 +507,25 @@ done:
     return status;
 }
 
+// Of rigid motions: what stitches see of them (3 ready each), and room for their shares in so many columns.
+static fem_status rigid_shares(const modes_stitched *s, int columns, double **beta, double **P) {
+    int rigid = s->inverse->report.rigid;
+    *beta = fem_alloc(3 * (size_t)s->ready * (size_t)rigid + 1, sizeof **beta);
+    *P = fem_alloc((size_t)rigid * (size_t)columns + 1, sizeof **P);
+    if (!*beta || !*P) return stitch_no_memory(s, "forces");
+    if (rigid > 0) stitch_differences(s, 0, s->ready, rigid, s->inverse->R, *beta);
+    return FEM_OK;
+}
+
 // Y (rows x columns) -= half of G B T
 static fem_status subtract_half(const modes_stitched *s, int columns, const double *T, double *Y) {
     fem_status status = FEM_OK;
     int        m = 3 * s->ready, rigid = s->inverse->report.rigid, first = 0;
-    double    *beta = fem_alloc((size_t)m * (size_t)rigid + 1, sizeof *beta),
-           *P = fem_alloc((size_t)rigid * (size_t)columns + 1, sizeof *P);
-    if (!beta || !P) {
-        status = stitch_no_memory(s, "forces");
-        goto done;
-    }
-    for (int h = 0; h < s->half_count; h++) {
+    double    *beta = NULL, *P = NULL;
+    FEM_TRY(rigid_shares(s, columns, &beta, &P));
+    for (int h = 0; h < s->half_count; first += s->halves[h++].columns)
         FEM_TRY(fem_half_subtract(&s->halves[h], s->rows, columns, T + first, m, Y));
-        first += s->halves[h].columns;
-    }
     if (rigid > 0) {
-        stitch_differences(s, 0, s->ready, rigid, s->inverse->R, beta);
         dense_gemm(true, false, rigid, columns, m, 1, beta, T, 0, P);
         tall_add(s->rows, rigid, columns, 1, s->V, P, Y);
     }
@@ -535,18 +538,11 @@ done:
 static fem_status project_half(const modes_stitched *s, int columns, const double *Y, double *T) {
     fem_status status = FEM_OK;
     int        m = 3 * s->ready, rigid = s->inverse->report.rigid, first = 0;
-    double    *beta = fem_alloc((size_t)m * (size_t)rigid + 1, sizeof *beta),
-           *P = fem_alloc((size_t)rigid * (size_t)columns + 1, sizeof *P);
-    if (!beta || !P) {
-        status = stitch_no_memory(s, "forces");
-        goto done;
-    }
-    for (int h = 0; h < s->half_count; h++) {
+    double    *beta = NULL, *P = NULL;
+    FEM_TRY(rigid_shares(s, columns, &beta, &P));
+    for (int h = 0; h < s->half_count; first += s->halves[h++].columns)
         FEM_TRY(fem_half_project(&s->halves[h], s->rows, columns, Y, T + first, m));
-        first += s->halves[h].columns;
-    }
     if (rigid > 0) {
-        stitch_differences(s, 0, s->ready, rigid, s->inverse->R, beta);
         FEM_TRY(tall_inner(s->rows, rigid, columns, s->V, Y, P));
         dense_gemm(false, false, m, columns, rigid, -1, beta, P, 1, T);
     }

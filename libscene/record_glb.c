@@ -1,5 +1,5 @@
 // The .glb file of a run: see record_glb.h. The surface is cut up by limbs and coloured by materials; its vertices move
-// with the elements that they lie in, those of the skin with their own vertex.
+// with the elements that they lie in, those of the skin of a body without limbs with their own vertex.
 #include "libscene/record_glb.h"
 
 #include "libscene/class.h"

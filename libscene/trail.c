@@ -102,7 +102,8 @@ fem_status scene_trail_read(const char *path, const scene_checkpoint *from, scen
     }
     for (int frame = 0; frame < from->frames; frame++) {
         if (fread(row, sizeof *row, from->trail_width, file) != from->trail_width) {
-            status = fem_fail(FEM_BAD_INPUT, "%s: cannot be read (%s)", path, strerror(errno));
+            status = fem_fail(FEM_BAD_INPUT, "%s: cannot be read (%s)", path,
+                              feof(file) ? "it is cut short" : strerror(errno));
             goto done;
         }
         hash = fem_hash_add(hash, row, from->trail_width * sizeof *row);

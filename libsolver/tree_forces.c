@@ -32,13 +32,11 @@ static void batch_forces(const solver_tree *tree, const tree_block *block, const
     memset(q, 0, (size_t)(places * r) * LANES * sizeof *q);
     for (int lane = 0; lane < block->count; lane++) {
         const tree_domain *domain = &tree->domains[block->first + lane];
-        const double      *here = at->q + domain->offset, *from = step == 0 ? here : at->q_from + domain->offset;
         double             s = domain->scale;
         factor[lane] = factor[LANES + lane] = s * s * s * domain->stiffness;
-        for (int l = 0; l < r; l++) {
-            double way = step * (here[l] - from[l]);
-            q[l * LANES + lane] = here[l] + way;
-            if (places == 2) q[(r + l) * LANES + lane] = here[l] - way;
+        for (int k = 0; k < places; k++) {
+            const double *place = place_of(domain, at, k == 0 ? step : -step, work->place);
+            for (int l = 0; l < r; l++) q[(k * r + l) * LANES + lane] = place[l];
         }
     }
     cubature_batch_evaluate(tree->classes[block->class_index].batch, places, q, factor, NULL, f, K, work->forces);

@@ -134,8 +134,11 @@ double solver_wind_mean(const solver_wind *wind, double height) {
     return o->speed * log1p(height / o->roughness) / log1p(o->reference_height / o->roughness);
 }
 
-// In every period one gust of its own strength comes at a time of its own: (1 + cos) / 2 over its duration.
+// In every period one gust of its own strength comes at a time of its own: (1 + cos) / 2 over its duration. None where
+// no whole number tells periods apart, as for a body that flew away.
 static void gust_of(const solver_wind *wind, double period, double *begin, double *strength) {
+    *begin = *strength = 0;
+    if (!(fabs(period) < 9e15)) return;
     uint64_t state = wind->options.seed ^ scramble((uint64_t)(int64_t)period * 0x632be59bd9b4e019u);
     *begin = (period + solver_random(&state)) * wind->options.gust_period;
     *strength = 0.3 + 0.7 * solver_random(&state);
