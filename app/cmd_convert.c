@@ -58,11 +58,15 @@ static void compare_materials(const losses *l, const fem_mesh *before, const fem
     if (changed > 0) lost(l, "the material of %d elements", changed);
 }
 
+// A region is kept when one of its name has the same elements. The only one of a body that nobody named is no division.
 static void compare_regions(const losses *l, const fem_mesh *before, const fem_mesh *after) {
+    if (before->region_count == 1 && after->region_count == 1 && strcmp(before->regions[0].name, "all") == 0) return;
     for (int i = 0; i < before->region_count; i++) {
-        if (before->region_count == 1 && after->region_count == 1) continue; // one region is no division
-        if (fem_mesh_region_index(after, before->regions[i].name) < 0)
-            lost(l, "region \"%s\"", before->regions[i].name);
+        int  kept = fem_mesh_region_index(after, before->regions[i].name);
+        bool moved = false;
+        for (int e = 0; e < before->element_count && e < after->element_count && kept >= 0; e++)
+            moved = moved || (before->region[e] == i) != (after->region[e] == kept);
+        if (kept < 0 || moved) lost(l, "region \"%s\"", before->regions[i].name);
     }
 }
 
@@ -70,7 +74,9 @@ static void compare_sets(const losses *l, const char *what, int count, const fem
                          const fem_set *(*find)(const fem_mesh *, const char *)) {
     for (int i = 0; i < count; i++) {
         const fem_set *kept = find(after, sets[i].name);
-        if (!kept || kept->count != sets[i].count) lost(l, "%s set \"%s\" of %d", what, sets[i].name, sets[i].count);
+        size_t         size = (size_t)sets[i].count * sizeof *sets[i].items;
+        if (!kept || kept->count != sets[i].count || (size > 0 && memcmp(kept->items, sets[i].items, size) != 0))
+            lost(l, "%s set \"%s\" of %d", what, sets[i].name, sets[i].count);
     }
 }
 
@@ -147,7 +153,10 @@ static fem_status convert_surface(conversion *c) {
     app_json    json;
     const char *in = c->in, *out = c->out;
     if (!fem_path_is_surface(out))
-        return fem_fail(FEM_BAD_INPUT, "%s is a surface and %s holds bodies; a surface converts to .obj only", in, out);
+        return fem_fail(
+            FEM_BAD_INPUT,
+            "%s is a surface and %s holds bodies: `limber mesh` fills it; as a surface it converts to .obj only", in,
+            out);
     FEM_TRY(fem_surface_read(&surface, in));
     c->writing = true;
     FEM_TRY(fem_surface_write(&surface, out));

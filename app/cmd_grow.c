@@ -103,6 +103,7 @@ static int run(int argc, char **argv) {
     char       title[200];
     fem_status status =
         file ? scene_skeleton_read(&skeleton, what, s.unit) : scene_skeleton_grow(&skeleton, species, (uint64_t)s.seed);
+    bool               grown = status == FEM_OK; // a failure from here on is one of the output
     scene_plant_report report = {0};
     if (file)
         snprintf(title, sizeof title, "A plant from %.150s, in wind",
@@ -112,7 +113,7 @@ static int run(int argc, char **argv) {
     s.plant.title = title;
     if (status == FEM_OK && s.skeleton) status = scene_skeleton_write(&skeleton, s.skeleton);
     if (status == FEM_OK) status = scene_plant_write(&skeleton, &s.plant, s.output, &report);
-    exit_code = status == FEM_OK ? print_report(&s, &report) : app_fail(status);
+    exit_code = status == FEM_OK ? print_report(&s, &report) : grown ? app_fail_output(status) : app_fail(status);
     scene_skeleton_destroy(&skeleton);
     return exit_code;
 }

@@ -66,26 +66,33 @@ static fem_status find_stage(scene_model *model, scene_stage *stage) {
     return FEM_OK;
 }
 
-// Runs ffmpeg on the frames; false, after a remark, when there is none or it fails.
-static bool make_film(const settings *s, double rate) {
-    char pattern[4096], number[32];
+// Runs ffmpeg on the frames; after a remark there is no film where it is not installed. It writes beside the film,
+// under a name with the same ending, which is its format, so that the film is whole or the old one.
+static fem_status make_film(const settings *s, bool *made) {
+    char        pattern[4096], number[32], part[4096];
+    const char *slash = strrchr(s->film, '/'), *name = slash ? slash + 1 : s->film;
     snprintf(pattern, sizeof pattern, "%s/frame_%%05d.png", s->output);
-    snprintf(number, sizeof number, "%g", rate);
+    snprintf(number, sizeof number, "%g", s->rate);
+    snprintf(part, sizeof part, "%.*s.%ld-part-%s", (int)(name - s->film), s->film, (long)getpid(), name);
     const char *const words[] = {
         "ffmpeg", "-y",   "-loglevel", "error",    "-framerate", number, "-i",
         pattern,  "-c:v", "libx264",   "-pix_fmt", "yuv420p",    "-vf",  "scale=trunc(iw/2)*2:trunc(ih/2)*2",
-        s->film,  NULL};
+        part,     NULL};
     pid_t child;
-    int   status = -1;
+    int   code = -1;
     if (posix_spawnp(&child, "ffmpeg", NULL, NULL, (char *const *)(uintptr_t)words, environ) != 0 ||
-        waitpid(child, &status, 0) != child || status != 0) {
-        app_note("%s was not made: %s", s->film,
-                 status < 0 || WEXITSTATUS(status) == 127
-                     ? "ffmpeg is not installed (apt install ffmpeg); the frames are there"
-                     : "ffmpeg failed; the frames are there");
-        return false;
+        waitpid(child, &code, 0) != child || (WIFEXITED(code) && WEXITSTATUS(code) == 127)) {
+        app_note("%s was not made: ffmpeg is not installed (apt install ffmpeg); the frames are there", s->film);
+        return FEM_OK;
     }
-    return true;
+    fem_status status = FEM_OK;
+    if (code != 0)
+        status = fem_fail(FEM_IO, "%s: cannot be written: ffmpeg failed; the frames are there", s->film);
+    else if (rename(part, s->film) != 0)
+        status = fem_fail(FEM_IO, "%s: cannot be put in place: %s; the frames are there", s->film, strerror(errno));
+    if (status != FEM_OK) unlink(part);
+    *made = status == FEM_OK;
+    return status;
 }
 
 typedef struct outcome {
@@ -125,7 +132,10 @@ static fem_status draw_all(const settings *s, scene_model *model, outcome *resul
         FEM_TRY(scene_image_write(image, path));
         result->pictures++, result->triangles = drawing->triangle_count;
     }
-    if (s->film) app_progress_end(progress), result->film = make_film(s, s->rate);
+    if (s->film) {
+        app_progress_end(progress);
+        FEM_TRY(make_film(s, &result->film));
+    }
 done:
     app_progress_end(progress);
     scene_renderer_destroy(renderer);

@@ -163,7 +163,8 @@ done:
     app_print_notes(result.notes);
     if (status != FEM_OK) {
         exit_code = loaded ? app_fail_output(status) : app_fail(status);
-        if (result.frames > 0) app_note("the first %d frames are in %s", result.frames, folder);
+        if (result.frames > 0 && (s->write_vtu || s->write_obj))
+            app_note("the first %d frames are in %s", result.frames, folder);
     }
     scene_result_destroy(&result);
     scene_destroy(s);

@@ -48,7 +48,7 @@ void  fem_free(void *memory); // accepts NULL
 // The failing hook, for tests: the allocation that comes after `allowed` successful ones fails, and every later one
 // too, until it is lifted by a negative number.
 void fem_memory_fail_after(long allowed);
-// The same by place: the first allocation from a place in the program (its caller and the two calls above that) that was not
+// The same by place: the first allocation from a place in the program (its caller and two calls above) that was not
 // refused so before fails, and every later one too, until it is lifted by fem_memory_fail_after(-1). An operation that
 // is repeated until it succeeds has had each of its places refused once. Returns how many places were refused so far.
 int fem_memory_fail_at_new_place(void);

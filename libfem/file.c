@@ -227,12 +227,15 @@ static void drain(fem_file *file, const char *bytes, size_t size, bool last) {
     } while (size > 0 && file->status == FEM_OK);
 }
 
-// The name that is written in the end: a symbolic link is followed, so that the link stays.
+// The name that is written in the end: a symbolic link is followed, so that the link stays. A file that is there must
+// be one that could be written: renaming would replace a protected one.
 static fem_status final_path(char **path, const char *wanted) {
     struct stat about;
     char        resolved[PATH_MAX];
     if (stat(wanted, &about) == 0) {
         if (!S_ISREG(about.st_mode)) return fem_fail(FEM_IO, "%s: is there and is not a file", wanted);
+        if (access(wanted, W_OK) != 0)
+            return fem_fail(FEM_IO, "%s: is there and cannot be written: %s", wanted, strerror(errno));
         if (realpath(wanted, resolved)) wanted = resolved;
     }
     *path = fem_copy_string(wanted);

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 // ---- numbers ---------------------------------------------------------------------------------------------------
@@ -566,6 +567,10 @@ static void test_atomic(void **state) {
     assert_fails(fem_file_create(&file, "/nowhere/at/all.txt"), FEM_IO,
                  "/nowhere/at/all.txt: cannot be created: No such file");
     assert_fails(fem_file_create(&file, "/dev/null"), FEM_IO, "/dev/null: is there and is not a file");
+    assert_int_equal(chmod(path, 0444), 0); // a protected file is not replaced, though its folder would allow it
+    if (access(path, W_OK) != 0)            // who is root may write it
+        assert_fails(fem_file_create(&file, path), FEM_IO, "kept.txt: is there and cannot be written: Permission");
+    assert_int_equal(chmod(path, 0644), 0);
     char long_line[2000];
     memset(long_line, 'x', sizeof long_line - 1);
     long_line[sizeof long_line - 1] = 0;

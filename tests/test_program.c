@@ -306,9 +306,17 @@ static void test_no_room(void **state) {
         "modes beam.veg -n 2 --density 1 --young 1 --poisson 0 --write DIR/a.vtu",
         "modes beam.veg -n 2 --density 1 --young 1 --poisson 0 --method krylov --write DIR/a.basis",
         "modes beam.veg -n 2 --density 1 --young 1 --poisson 0 --rotations DIR/a.npy",
+        "modes beam.veg -n 2 --density 1 --young 1 --poisson 0 --matrices DIR/a.pre",
         "decompose beam.veg --domains 2 -o DIR/a.vtu",
+        "decompose beam.veg --copies -o DIR/a.vtu",
+        "grow flower -o DIR/a.json",
+        "grow flower -o a.json --skeleton DIR/a.skeleton.json",
+        "stitch stitch.json --no-runs --no-cache -o DIR",
         "run beam.json --cache good -o DIR",
         "run beam.json --cache good --set 'output.formats=[\"glb\"]' -o DIR",
+        "run beam.json --cache good --set 'output.formats=[\"obj\"]' -o DIR",
+        "run beam.json --cache good --set 'output.formats=[]' --set output.frames=200 -o DIR", // energies.csv
+        "run beam.json --cache good --set 'output.formats=[]' --checkpoint 1 -o DIR",
         "render good/beam.glb --size 64x64 -o DIR/a.png",
         "render good/beam.glb --size 64x64 -o DIR",
         "precompute beam.json --cache DIR"};
@@ -320,8 +328,9 @@ static void test_no_room(void **state) {
     assert_ok(fem_mesh_write(&mesh, test_temporary("beam.veg")));
     assert_ok(fem_mesh_write(&mesh, test_temporary("ball.obj")));
     fem_mesh_destroy(&mesh);
-    snprintf(command, sizeof command, "cd '%s' && '%s' run beam.json -q --cache good -o good > out.txt 2>&1", folder,
-             getenv("LIMBER_PROGRAM"));
+    snprintf(command, sizeof command,
+             "cp scenes/stitch.json '%s' && cd '%s' && '%s' run beam.json -q --cache good -o good > out.txt 2>&1",
+             folder, folder, getenv("LIMBER_PROGRAM"));
     assert_int_equal(system(command), 0);
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
         for (int full = 0; full < 2; full++) {
@@ -476,6 +485,15 @@ static void test_convert(void **state) {
     assert_int_equal(limber("convert '%s' '%s/no/such/folder.veg' --json", veg, veg), 1);
     assert_string_equal(result.out, "");
     assert_int_equal(limber("convert '%s' '%s'", obj, vtu), 2);
+    assert_says(result.err, "`limber mesh` fills it");
+    // the name of the only region counts when somebody gave it one
+    const char *named = test_write("named.inp", "*NODE\n1,0,0,0\n2,1,0,0\n3,0,1,0\n4,0,0,1\n"
+                                                "*ELEMENT, TYPE=C3D4, ELSET=trunk\n1,1,2,3,4\n*MATERIAL, NAME=oak\n"
+                                                "*ELASTIC\n1e10, 0.3\n*SOLID SECTION, ELSET=trunk, MATERIAL=oak\n");
+    assert_int_equal(limber("convert '%s' '%s'", named, vtu), 0);
+    assert_null(strstr(result.err, "lost"));
+    assert_int_equal(limber("convert '%s' '%s'", named, node), 0);
+    assert_says(result.err, "lost: region \"trunk\"");
 }
 
 // Whatever a file calls its materials, the output stays JSON: quotes, control characters and bytes that are no text.
@@ -673,6 +691,31 @@ static void test_render_scene(void **state) {
     assert_int_equal(rmdir(temporary), 0); // empty
 }
 
+// A film is whole or the old one: a program in the place of ffmpeg writes part of it and fails, then succeeds.
+static void test_film(void **state) {
+    (void)state;
+    char folder[512], shots[512], film[512], path[5000], old[4096], text[64];
+    snprintf(folder, sizeof folder, "%s", test_temporary("bin"));
+    snprintf(shots, sizeof shots, "%s", test_temporary("shots"));
+    snprintf(film, sizeof film, "%s", test_write("film.mp4", "old"));
+    snprintf(old, sizeof old, "%s", getenv("PATH"));
+    assert_int_equal(mkdir(folder, 0777), 0);
+    for (int good = 0; good < 2; good++) {
+        snprintf(text, sizeof text, "#!/bin/sh\nfor last; do :; done\nprintf new > \"$last\"\nexit %d\n", !good);
+        assert_int_equal(chmod(test_write("bin/ffmpeg", text), 0755), 0);
+        snprintf(path, sizeof path, "%s:%s", folder, old);
+        setenv("PATH", path, 1);
+        int code = limber("render scenes/hook.json -o '%s' --frames 1 --size 32x32 --film '%s' --quiet", shots, film);
+        setenv("PATH", old, 1);
+        assert_int_equal(code, good ? 0 : 1);
+        if (!good) assert_says(result.err, "film.mp4: cannot be written: ffmpeg failed");
+        read_whole(film, text, sizeof text);
+        assert_string_equal(text, good ? "new" : "old");
+        snprintf(path, sizeof path, "ls -a '%.*s' | grep -q part", (int)(strrchr(film, '/') - film), film);
+        assert_int_not_equal(system(path), 0);
+    }
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
@@ -685,7 +728,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_convert),       cmocka_unit_test(test_mesh),
         cmocka_unit_test(test_json_is_valid), cmocka_unit_test(test_same_numbers),
         cmocka_unit_test(test_static_scene),  cmocka_unit_test(test_interrupt),
-        cmocka_unit_test(test_render_scene),
+        cmocka_unit_test(test_render_scene),  cmocka_unit_test(test_film),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
