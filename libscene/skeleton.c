@@ -69,10 +69,44 @@ static fem_status check_branch(const scene_skeleton *s, int i) {
     return FEM_OK;
 }
 
+// How far a point is from a centreline, and the radius at the nearest place.
+static double distance_to(const scene_branch *b, const double p[3], double *radius) {
+    double least = INFINITY;
+    for (size_t k = 0; k + 1 < (size_t)b->point_count; k++) {
+        const double *a = b->points + 3 * k;
+        double        d[3], to[3], at[3];
+        vec3_sub(d, a + 3, a), vec3_sub(to, p, a);
+        double share = fmin(1, fmax(0, vec3_dot(to, d) / vec3_dot(d, d)));
+        memcpy(at, a, sizeof at);
+        vec3_axpy(at, share, d);
+        double distance = vec3_distance(p, at);
+        if (distance >= least) continue;
+        least = distance;
+        *radius = (1 - share) * b->radii[k] + share * b->radii[k + 1];
+    }
+    return least;
+}
+
+// What begins far from its parent cannot hang there: beyond the bark by more than a part of its own length.
+static fem_status check_reach(const scene_skeleton *s, const char *kind, int index, int parent, const double p[3],
+                              double own) {
+    double radius = 0, distance = distance_to(&s->branches[parent], p, &radius), reach = 2 * radius + own;
+    if (distance <= reach) return FEM_OK;
+    return fem_fail(FEM_BAD_INPUT,
+                    "%s %d: begins %.4g m away from branch %d, on which it stands, expected at most %.4g m; its place, "
+                    "its parent or the unit is wrong",
+                    kind, index, distance, parent, reach);
+}
+
 fem_status scene_skeleton_check(const scene_skeleton *s) {
     fem_status status = FEM_OK;
     if (s->branch_count < 1) return fem_fail(FEM_BAD_INPUT, "the plant has no branch");
-    for (int i = 0; i < s->branch_count && status == FEM_OK; i++) status = check_branch(s, i);
+    for (int i = 0; i < s->branch_count && status == FEM_OK; i++) {
+        const scene_branch *b = &s->branches[i];
+        status = check_branch(s, i);
+        if (status == FEM_OK && b->parent >= 0)
+            status = check_reach(s, "branch", i, b->parent, b->points, scene_branch_length(b) / 4);
+    }
     for (int i = 0; i < s->leaf_count && status == FEM_OK; i++) {
         const scene_leaf *l = &s->leaves[i];
         bool              finite = true;
@@ -84,6 +118,8 @@ fem_status scene_skeleton_check(const scene_skeleton *s) {
             status = fem_fail(FEM_BAD_INPUT, "leaf %d: its place or its axes are not finite", i);
         else if (!(l->length > 0 && l->width > 0 && l->length < 1e3 && l->width < 1e3))
             status = fem_fail(FEM_BAD_INPUT, "leaf %d: %g x %g m, expected > 0", i, l->length, l->width);
+        else
+            status = check_reach(s, "leaf", i, l->branch, l->p, 2 * l->length);
     }
     return status;
 }

@@ -147,6 +147,11 @@ static void test_refused(void **state) {
         {LEAVES("[0,0,0,0,0,0,0,0,0.1]"), "quaternion"},
         {LEAVES("[0,0,0,0,0,0,0,1,0]"), "leaf 0: 0 x 0 m"},
         {LEAVES("[0,0,0]"), "another number of entries"},
+        {ONE(TRUNK
+             ",{\"id\":1,\"parent\":0,\"level\":1,\"t\":0.5,\"points\":[[50,0.5,0],[51,0.5,0]],\"radii\":[0.02,0.01]}"),
+         "branch 1: begins 50 m away from branch 0, on which it stands, expected at most 0.4 m"}, // 2 x 0.075 + 1/4
+        {LEAVES("[0,0,0.5,100,0,0,0,1,0.1]"), "leaf 0: begins 100 m away from branch 0"},
+        {LEAVES("[0,0,1.31,0,0,0,0,1,0.1]"), "expected at most 0.3 m"}, // above the tip: 2 x 0.05 + 2 x 0.1
     };
     scene_skeleton s = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -158,6 +163,8 @@ static void test_refused(void **state) {
         assert_null(s.branches);
     }
     assert_fails(scene_skeleton_read(&s, test_write("good.json", ONE(TRUNK)), 0), FEM_BAD_INPUT, "the unit is 0");
+    assert_ok(scene_skeleton_read(&s, test_write("good.json", LEAVES("[0,0,1.29,0,0,0,0,1,0.1]")), 1));
+    scene_skeleton_destroy(&s);
 }
 
 // every allocation may fail
