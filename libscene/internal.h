@@ -446,6 +446,18 @@ bool scene_is_forest(const raw_scene *raw);
 // The pieces of an object's part, of which each class becomes a part of the scene; the path stands at the object.
 fem_status scene_read_components(scene_reader *reader, const cJSON *object, const raw_components *raw, int part,
                                  scene *s, domain_crowd *crowd);
+// An object of a forest that is cut: its domains are parts from `first` on. The path stands at the object.
+typedef struct scene_cut {
+    const cJSON           *node;
+    int                    part, first;
+    domain_tree            tree;
+    solver_domain_options *own; // per domain
+} scene_cut;
+fem_status scene_read_cut(scene_reader *reader, const cJSON *object, const raw_decompose *raw, int part, scene *s,
+                          scene_cut *cut);
+void       scene_cut_destroy(scene_cut *cut);
+// On which domain an instance hangs that was placed on the whole; its reach grows where its root lies over a cut.
+fem_status scene_cut_hang(const scene *s, const scene_cut *cut, solver_forest_instance *child, int *domain);
 // Of a scene with seams between its objects: they are one body, and no forest any more.
 fem_status          scene_join_forest(scene_reader *reader, const raw_scene *raw, scene *s);
 const scene_forest *scene_members(const scene *s); // of such a body, or of a forest
@@ -498,6 +510,11 @@ typedef struct scene_sail {
 fem_status scene_wind_create(scene_wind **wind, const scene *s, int class_count, const scene_sail *sails, int count);
 // A step of the tree with the loads of the wind, instead of those that it has, or besides them.
 fem_status scene_wind_step(scene_wind *wind, solver_tree *tree, bool besides);
+
+// A surface of triangles between vertices of a mesh, with those vertices only, in the order of the mesh; *vertices (may
+// be NULL, caller frees): their numbers there.
+fem_status scene_surface_of(fem_surface *surface, int **vertices, const fem_mesh *mesh, int count,
+                            const int *triangles);
 
 // ---- the run's pieces (forces.c) ------------------------------------------------------------------------------
 

@@ -524,8 +524,9 @@ static fem_status read_output(scene_reader *reader, const raw_output *raw, const
     }
     if (s->tree.domains.count == 0 && cJSON_GetObjectItemCaseSensitive(section, "interfaces")) {
         reader_enter(reader, "output.interfaces");
-        return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(section, "interfaces"),
-                           "only trees of domains have interfaces, expected an object with \"decompose\"");
+        return reader_fail(
+            reader, cJSON_GetObjectItemCaseSensitive(section, "interfaces"),
+            "only a body of domains that stands alone has interfaces, expected one object, with \"decompose\"");
     }
     length = reader_enter(reader, "output.probes");
     s->sample_steps = raw->sample == 1;
@@ -662,7 +663,7 @@ void scene_destroy(scene *s) {
         fem_free(s->parts[i].name);
         fem_mesh_destroy(&s->parts[i].mesh);
         fem_surface_destroy(&s->parts[i].surface);
-        fem_free(s->parts[i].fixed.items);
+        fem_free(s->parts[i].fixed.items), fem_free(s->parts[i].skin);
         fem_free(s->parts[i].poses);
         scene_modes_destroy(&s->parts[i].modes);
         scene_seams_destroy(&s->parts[i]);

@@ -27,6 +27,9 @@ typedef struct expansion {
     double (*centre)[3]; // per part
     int          apart_count;
     taken_apart *apart;
+    int          cut_count;
+    size_t       cut_room;
+    scene_cut   *cuts;
 } expansion;
 
 void scene_forest_destroy(scene_forest *forest) {
@@ -36,12 +39,14 @@ void scene_forest_destroy(scene_forest *forest) {
     *forest = (scene_forest){0};
 }
 
-// "leaf", "leaf.3", "branch.2/leaf.3" and "oak/branch.2/leaf.3" all mean oak/branch.2/leaf.3.
+// "leaf", "leaf.3", "branch.2/leaf.3" and "oak/branch.2/leaf.3" all mean oak/branch.2/leaf.3; "mast", "mast.1" and
+// "mast.1.0" all mean mast.1.0, the first domain of a copy.
 bool scene_instance_is(const scene_forest *forest, int instance, const char *name) {
     const char *path = forest->instances[instance].name;
-    size_t      length = strlen(path), wanted = strlen(name), number = 0;
-    while (number < length && path[length - 1 - number] >= '0' && path[length - 1 - number] <= '9') number++;
-    for (int i = 0; i < 2; i++) {
+    size_t      length = strlen(path), wanted = strlen(name);
+    for (int i = 0; i < 3; i++) {
+        size_t number = 0;
+        while (number < length && path[length - 1 - number] >= '0' && path[length - 1 - number] <= '9') number++;
         if (wanted <= length && strncmp(path + length - wanted, name, wanted) == 0 &&
             (wanted == length || path[length - wanted - 1] == '/'))
             return true;
@@ -150,12 +155,13 @@ static fem_status make_scatter(expansion *x, const cJSON *node, const raw_scatte
                                solver_placement *rows) {
     fem_status        status = FEM_OK;
     const scene_part *part = &x->s->parts[x->s->forest.instances[parent].part];
-    const fem_mesh   *mesh = &part->mesh;
-    int              *triangles = NULL, *element = NULL, count = 0, region = -1;
-    double           *sum = NULL, total = 0;
-    uint64_t          state = (uint64_t)raw->seed;
-    const cJSON      *section = cJSON_GetObjectItemCaseSensitive(node, "scatter");
-    size_t            length = reader_enter(x->reader, "scatter");
+    if (part->whole > 0) part = &x->s->parts[part->whole - 1]; // on all of a body that is cut
+    const fem_mesh *mesh = &part->mesh;
+    int            *triangles = NULL, *element = NULL, count = 0, region = -1;
+    double         *sum = NULL, total = 0;
+    uint64_t        state = (uint64_t)raw->seed;
+    const cJSON    *section = cJSON_GetObjectItemCaseSensitive(node, "scatter");
+    size_t          length = reader_enter(x->reader, "scatter");
     if (raw->largest < raw->smallest)
         return reader_fail(x->reader, section, "its largest scale %g is below the smallest, %g", raw->largest,
                            raw->smallest);
@@ -250,9 +256,10 @@ static fem_status add_instance(expansion *x, const cJSON *node, const raw_object
                                int parent, const solver_placement *at) {
     fem_status    status = FEM_OK;
     scene_forest *f = &x->s->forest;
-    bool          exact = x->s->parts[part].fixed.count > 0 || cJSON_GetObjectItemCaseSensitive(node, "components");
-    size_t        needed = (size_t)f->count + 1;
-    char         *copy = NULL;
+    bool          exact = x->s->parts[part].fixed.count > 0 || x->s->parts[part].whole > 0 ||
+                 cJSON_GetObjectItemCaseSensitive(node, "components");
+    size_t needed = (size_t)f->count + 1;
+    char  *copy = NULL;
     if (needed > INSTANCES_MOST) return reader_fail(x->reader, node, "makes more than %d instances", INSTANCES_MOST);
     FEM_TRY(fem_grow((void **)&f->instances, &x->room, needed, sizeof *f->instances));
     FEM_TRY(fem_grow((void **)&f->motion, &x->motion_room, needed, sizeof *f->motion));
@@ -329,6 +336,53 @@ done:
     return status;
 }
 
+// An instance for each domain, "NAME.0" the root. What hangs on the object hangs on the domain that is nearest.
+static fem_status expand_cut(expansion *x, const cJSON *node, const raw_object *raw, const solver_placement *at,
+                             int parent, const char *path) {
+    fem_status       status = FEM_OK;
+    scene_forest    *f = &x->s->forest;
+    const scene_cut *cut = x->cuts;
+    solver_placement identity, there = *at;
+    int              root = f->count;
+    while (cut->node != node) cut++;
+    solver_placement_identity(&identity);
+    double arm[3], turned[3], *whole = x->centre[cut->part];
+    bool   free_body = x->s->parts[cut->part].fixed.count == 0;
+    mat3_mul_vec(turned, at->Q, whole);
+    for (int k = 0; free_body && k < 3; k++) there.p[k] += whole[k] - at->scale * turned[k]; // turns about its centre
+    for (int i = 0; i < cut->tree.count; i++) {
+        char name[NAME_MOST + 32];
+        if (snprintf(name, sizeof name, "%s.%d", path, i) >= NAME_MOST)
+            return reader_fail(x->reader, node, "the name \"%.60s...\" with those above it is too long", name);
+        FEM_TRY(add_instance(x, node, raw, name, cut->first + i, i == 0 ? parent : root + cut->tree.parent[i],
+                             i == 0 ? &there : &identity));
+        solver_forest_instance      *n = &f->instances[root + i];
+        const solver_domain_options *own = &cut->own[i];
+        n->stiffness *= own->stiffness;
+        if (n->damping_mass < 0 && own->damping_mass != x->s->solver.damping_mass) n->damping_mass = own->damping_mass;
+        if (n->damping_stiffness < 0 && own->damping_stiffness >= 0) n->damping_stiffness = own->damping_stiffness;
+        if (i > 0) n->reach = 0;
+        if (i > 0) memset(f->motion[root + i], 0, sizeof f->motion[root + i]);
+    }
+    // the velocity that is given is that of the centre of the whole
+    vec3_sub(arm, x->centre[cut->first], whole);
+    mat3_mul_vec(turned, at->Q, arm);
+    vec3_cross(arm, f->motion[root] + 3, turned);
+    vec3_axpy(f->motion[root], at->scale, arm);
+    if (!raw->children) goto done;
+    size_t length = reader_enter(x->reader, "children");
+    int    first = f->count;
+    FEM_TRY(expand(x, raw->children, root, &identity, path));
+    for (int i = first, domain; i < f->count; i++) {
+        if (f->instances[i].parent != root) continue;
+        FEM_TRY(scene_cut_hang(x->s, cut, &f->instances[i], &domain));
+        f->instances[i].parent = root + domain;
+    }
+    reader_leave(x->reader, length);
+done:
+    return status;
+}
+
 static fem_status expand_group(expansion *x, const cJSON *node, const raw_object *raw, int parent,
                                const solver_placement *at, const char *path) {
     fem_status   status = FEM_OK;
@@ -367,10 +421,9 @@ done:
 static fem_status check_object(expansion *x, const cJSON *node, const raw_object *raw, int parent, int part) {
     static const char *const names[] = {"velocity", "spin"};
     bool                     free_root = parent < 0 && part >= 0 && x->s->parts[part].fixed.count == 0;
-    if (cJSON_GetObjectItemCaseSensitive(node, "decompose"))
-        return reader_fail(x->reader, node,
-                           "\"decompose\" stands alone: one object, without children or copies, may be cut");
     if (cJSON_GetObjectItemCaseSensitive(node, "components")) {
+        if (cJSON_GetObjectItemCaseSensitive(node, "decompose"))
+            return reader_fail(x->reader, node, "expected only one of \"components\" and \"decompose\"");
         static const char *const others[] = {"children", "reach", "scatter"};
         if (parent >= 0 || x->depth > 0)
             return reader_fail(x->reader, node,
@@ -431,6 +484,10 @@ static fem_status expand_object(expansion *x, const cJSON *node, int parent, con
         }
         if (cJSON_GetObjectItemCaseSensitive(node, "components")) {
             FEM_TRY(expand_components(x, node, &raw, &at, full));
+            continue;
+        }
+        if (cJSON_GetObjectItemCaseSensitive(node, "decompose")) {
+            FEM_TRY(expand_cut(x, node, &raw, &at, parent, full));
             continue;
         }
         FEM_TRY(add_instance(x, node, &raw, full, part, parent, &at));
@@ -690,6 +747,51 @@ done:
     return status;
 }
 
+// Cuts what is to be, in objects, their children and groups, before anything is placed.
+static fem_status cut_objects(expansion *x, const cJSON *list) {
+    fem_status status = FEM_OK;
+    int        index = 0;
+    for (const cJSON *node = cJSON_IsArray(list) ? list->child : NULL; node; node = node->next, index++) {
+        raw_object   raw = {0};
+        int          part = -1;
+        size_t       length = reader_enter_index(x->reader, index), inner;
+        const cJSON *children = cJSON_GetObjectItemCaseSensitive(node, "children");
+        if (cJSON_GetObjectItemCaseSensitive(node, "decompose")) {
+            FEM_TRY(reader_table(x->reader, node, &scene_object_table, &raw));
+            FEM_TRY(scene_find_part(x->reader, node, raw.part, x->s, &part));
+            FEM_TRY(fem_grow((void **)&x->cuts, &x->cut_room, (size_t)x->cut_count + 1, sizeof *x->cuts));
+            scene_cut *cut = &x->cuts[x->cut_count++];
+            status = scene_read_cut(x->reader, node, &raw.decompose, part, x->s, cut);
+            cut->node = node;
+            if (status != FEM_OK) goto done;
+        }
+        inner = reader_enter(x->reader, "children");
+        FEM_TRY(cut_objects(x, children));
+        reader_leave(x->reader, inner);
+        reader_leave(x->reader, length);
+    }
+done:
+    return status;
+}
+
+static fem_status cut_all(expansion *x) {
+    fem_status   status = FEM_OK;
+    const cJSON *groups = x->raw->groups;
+    char         kept[sizeof x->reader->path];
+    FEM_TRY(cut_objects(x, x->raw->objects));
+    memcpy(kept, x->reader->path, sizeof kept);
+    for (const cJSON *group = groups ? groups->child : NULL; group; group = group->next) {
+        reader_leave(x->reader, 0);
+        reader_enter(x->reader, "groups");
+        reader_enter(x->reader, group->string);
+        reader_enter(x->reader, "objects");
+        FEM_TRY(cut_objects(x, cJSON_GetObjectItemCaseSensitive(group, "objects")));
+    }
+    memcpy(x->reader->path, kept, sizeof kept);
+done:
+    return status;
+}
+
 fem_status scene_read_forest(scene_reader *reader, const raw_scene *raw, scene *s) {
     fem_status       status = FEM_OK;
     scene_forest    *f = &s->forest;
@@ -704,6 +806,7 @@ fem_status scene_read_forest(scene_reader *reader, const raw_scene *raw, scene *
                            "several objects, children, copies and scales are for reduced bodies, expected \"solver\": "
                            "{\"method\": \"reduced\"}");
     FEM_TRY(take_apart(&x, raw->objects));
+    FEM_TRY(cut_all(&x));
     f->part_count = s->part_count;
     f->parts = fem_calloc((size_t)f->part_count, sizeof *f->parts);
     x.centre = fem_calloc((size_t)f->part_count, sizeof *x.centre);
@@ -734,7 +837,8 @@ fem_status scene_read_forest(scene_reader *reader, const raw_scene *raw, scene *
 done:
     solver_forest_destroy(plan);
     for (int i = 0; i < x.apart_count; i++) domain_crowd_destroy(&x.apart[i].crowd);
-    fem_free(x.apart);
+    for (int i = 0; i < x.cut_count; i++) scene_cut_destroy(&x.cuts[i]);
+    fem_free(x.apart), fem_free(x.cuts);
     fem_free(x.nodes), fem_free(x.centre), fem_free(used);
     return status;
 }

@@ -83,8 +83,8 @@ fem_status scene_contacts_note(const scene_contacts *c, const char *of, char **n
 fem_status scene_contacts_apply(scene_contacts *c, double from, double to);            // before a step
 void       scene_contacts_report(const scene_contacts *c, scene_result *result);
 void       scene_contacts_destroy(scene_contacts *c); // before the tree
-// Surface area at each vertex of a mesh. Caller frees.
-fem_status scene_vertex_areas(const fem_mesh *mesh, double **areas);
+// Surface area at each vertex of a mesh, of all of its surface or of the triangles given. Caller frees.
+fem_status scene_vertex_areas(const fem_mesh *mesh, int count, const int *triangles, double **areas);
 
 // What the motions of trees have in common, be their pieces domains or instances (motion_loads.c); each begins with it.
 typedef struct scene_tree_motion {

@@ -6,12 +6,15 @@
 #include <math.h>
 #include <stdio.h>
 
-fem_status scene_vertex_areas(const fem_mesh *mesh, double **areas) {
+fem_status scene_vertex_areas(const fem_mesh *mesh, int count, const int *triangles, double **areas) {
     fem_status status = FEM_OK;
-    int       *triangles = NULL, count = 0;
+    int       *all = NULL;
     double    *made = fem_calloc((size_t)mesh->vertex_count, sizeof *made);
     if (!made) return fem_fail(FEM_NO_MEMORY, "no memory for contact");
-    FEM_TRY(fem_mesh_surface(mesh, &count, &triangles, NULL));
+    if (!triangles) {
+        FEM_TRY(fem_mesh_surface(mesh, &count, &all, NULL));
+        triangles = all;
+    }
     for (int t = 0; t < count; t++) {
         const int *corner = triangles + 3 * (size_t)t;
         double     a[3], b[3], normal[3];
@@ -23,7 +26,7 @@ fem_status scene_vertex_areas(const fem_mesh *mesh, double **areas) {
     *areas = made;
     made = NULL;
 done:
-    fem_free(triangles), fem_free(made);
+    fem_free(all), fem_free(made);
     return status;
 }
 

@@ -179,7 +179,9 @@ static fem_status make_contact(forest_motion *m, char **notes) {
     if (!area) return fem_fail(FEM_NO_MEMORY, "no memory for contact");
     FEM_TRY(scene_contacts_create(&m->common.contacts, m->common.s, m->common.tree, m->forest->count, most));
     for (int k = 0; k < m->forest->part_count; k++)
-        if (m->forest->classes[k]) FEM_TRY(scene_vertex_areas(&m->forest->classes[k]->mesh, &area[k]));
+        if (m->forest->classes[k])
+            FEM_TRY(scene_vertex_areas(&m->forest->classes[k]->mesh, m->common.s->parts[k].skin_count,
+                                       m->common.s->parts[k].skin, &area[k]));
     for (int i = 0; i < m->forest->count; i++)
         FEM_TRY(make_instance_contact(m, i, area[m->common.s->forest.instances[i].part]));
     FEM_TRY(scene_contacts_note(&m->common.contacts, "instances", notes));
@@ -199,8 +201,11 @@ static fem_status make_wind(forest_motion *m) {
     if (!sails) return fem_fail(FEM_NO_MEMORY, "no memory for wind on %d parts", f->part_count);
     for (int k = 0; k < f->part_count; k++) // in the order of the tree's classes: parts without instances have none
         if (f->classes[k])
-            sails[count++] = (scene_sail){
-                .mesh = &f->classes[k]->mesh, .basis = &f->classes[k]->basis, .drag = m->common.s->parts[k].drag};
+            sails[count++] = (scene_sail){.mesh = &f->classes[k]->mesh,
+                                          .triangles = m->common.s->parts[k].skin,
+                                          .triangle_count = m->common.s->parts[k].skin_count,
+                                          .basis = &f->classes[k]->basis,
+                                          .drag = m->common.s->parts[k].drag};
     FEM_TRY(scene_wind_create(&m->common.wind, m->common.s, count, sails, f->count));
 done:
     fem_free(sails);

@@ -242,7 +242,7 @@ static fem_status make_contact(tree_motion *m, char **notes) {
     for (int i = 0; i < m->assembly->count; i++)
         if (m->assembly->classes[i]->basis.r > most) most = m->assembly->classes[i]->basis.r;
     FEM_TRY(scene_contacts_create(&m->common.contacts, m->common.s, m->common.tree, m->assembly->count, most));
-    FEM_TRY(scene_vertex_areas(m->common.mesh, &area));
+    FEM_TRY(scene_vertex_areas(m->common.mesh, 0, NULL, &area));
     for (int i = 0; i < m->assembly->count; i++) FEM_TRY(make_domain_contact(m, i, area));
     FEM_TRY(scene_contacts_note(&m->common.contacts, "domains", notes));
 done:

@@ -2,6 +2,7 @@
 #include "libscene/record.h"
 
 #include "libscene/class.h"
+#include "libscene/internal.h"
 #include "libscene/trail.h"
 
 #include <dirent.h>
@@ -95,24 +96,69 @@ void scene_record_destroy(scene_record *record) {
     fem_free(record);
 }
 
+fem_status scene_surface_of(fem_surface *surface, int **vertices, const fem_mesh *mesh, int count,
+                            const int *triangles) {
+    fem_status  status = FEM_OK;
+    size_t      corners = 3 * (size_t)count, all = (size_t)mesh->vertex_count;
+    fem_surface made = {.triangle_count = count};
+    int        *number = fem_calloc(all, sizeof *number), *used = fem_alloc(all, sizeof *used); // number: from 1
+    made.triangles = fem_alloc(corners + 1, sizeof *made.triangles);
+    made.vertices = fem_alloc(3 * all, sizeof *made.vertices);
+    if (!number || !used || !made.triangles || !made.vertices) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for a surface of %d triangles", count);
+        goto done;
+    }
+    for (size_t i = 0; i < corners; i++) number[triangles[i]] = 1;
+    for (size_t v = 0; v < all; v++) {
+        if (number[v] == 0) continue;
+        memcpy(made.vertices + 3 * (size_t)made.vertex_count, mesh->vertices + 3 * v, 3 * sizeof *made.vertices);
+        used[made.vertex_count] = (int)v;
+        number[v] = ++made.vertex_count;
+    }
+    for (size_t i = 0; i < corners; i++) made.triangles[i] = number[triangles[i]] - 1;
+    if (vertices) *vertices = used, used = NULL;
+    *surface = made, made = (fem_surface){0};
+done:
+    fem_free(number), fem_free(used);
+    fem_surface_destroy(&made);
+    return status;
+}
+
+// The surface of all instances, without the cuts between domains of a body.
+static fem_status outer_triangles(const scene *s, const fem_mesh *mesh, int *count, int **triangles) {
+    fem_status          status = FEM_OK;
+    const scene_forest *f = &s->forest;
+    size_t              more = 0, kept = 0;
+    int                *grown;
+    FEM_TRY(fem_mesh_surface(mesh, count, triangles, NULL));
+    for (int i = 0; i < f->count; i++) more += (size_t)s->parts[f->instances[i].part].skin_count;
+    if (more == 0) goto done;
+    grown = fem_realloc(*triangles, 3 * ((size_t)*count + more), sizeof *grown);
+    if (!grown) return fem_fail(FEM_NO_MEMORY, "no memory for a surface of %d triangles", *count);
+    *triangles = grown;
+    for (int t = 0, i = 0; t < *count; t++) { // those of bodies that are not cut
+        const int *corner = grown + 3 * (size_t)t;
+        while (corner[0] < f->vertex[i]) i--;
+        while (corner[0] >= f->vertex[i + 1]) i++;
+        if (!s->parts[f->instances[i].part].skin) memmove(grown + 3 * kept++, corner, 3 * sizeof *grown);
+    }
+    for (int i = 0; i < f->count; i++) {
+        const scene_part *part = &s->parts[f->instances[i].part];
+        for (size_t k = 0; k < 3 * (size_t)part->skin_count; k++) grown[3 * kept + k] = f->vertex[i] + part->skin[k];
+        kept += (size_t)part->skin_count;
+    }
+    *count = (int)kept;
+done:
+    return status;
+}
+
 // The skin of the mesh, and which vertices it has: looking for the elements around them would take those of another
 // instance where two overlap.
 static fem_status find_skin(scene_record *r, const fem_mesh *mesh) {
-    fem_status status = FEM_OK;
-    int       *triangles = NULL, count = 0, next = 0;
-    bool      *seen = fem_calloc((size_t)mesh->vertex_count, sizeof *seen);
-    FEM_TRY(fem_surface_of_mesh(&r->skin, mesh));
-    FEM_TRY(fem_mesh_surface(mesh, &count, &triangles, NULL));
-    r->skin_vertices = fem_alloc((size_t)r->skin.vertex_count, sizeof *r->skin_vertices);
-    if (!seen || !r->skin_vertices) {
-        status = fem_fail(FEM_NO_MEMORY, "no memory for a surface of %d vertices", r->skin.vertex_count);
-        goto done;
-    }
-    for (size_t i = 0; i < 3 * (size_t)count; i++) seen[triangles[i]] = true;
-    for (int v = 0; v < mesh->vertex_count; v++) // in the order of the mesh, as the skin's
-        if (seen[v]) r->skin_vertices[next++] = v;
-done:
-    fem_free(triangles), fem_free(seen);
+    int       *triangles = NULL, count = 0;
+    fem_status status = outer_triangles(r->s, mesh, &count, &triangles);
+    if (status == FEM_OK) status = scene_surface_of(&r->skin, &r->skin_vertices, mesh, count, triangles);
+    fem_free(triangles);
     return status;
 }
 

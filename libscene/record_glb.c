@@ -121,7 +121,8 @@ static fem_status open_source(const scene_record_glb *r, const scene_part *part,
     source->mesh = &part->mesh;
     source->shown = &part->surface;
     if (part->surface.vertex_count == 0) {
-        FEM_TRY(fem_surface_of_mesh(&source->skin, source->mesh));
+        FEM_TRY(part->skin ? scene_surface_of(&source->skin, NULL, source->mesh, part->skin_count, part->skin)
+                           : fem_surface_of_mesh(&source->skin, source->mesh));
         source->shown = &source->skin;
     }
     FEM_TRY(find_elements(r, source));

@@ -84,6 +84,9 @@ typedef struct scene_part {
     int                       seam_count;
     scene_seam               *seams;
     scene_drag                drag;
+    int                       whole; // of a domain of a body that was cut beside others: its part, plus one
+    int                       skin_count;
+    int                      *skin; // likewise its share of the outer surface, 3 per triangle; NULL: all of the surface
 } scene_part;
 
 typedef struct scene_keyframe {

@@ -162,7 +162,8 @@ static fem_status mark_instance(scene_reader *reader, const cJSON *node, const r
         unsigned char    *own = marked + members->vertex[i];
         if (!raw->set) memset(own, 1, (size_t)part->mesh.vertex_count);
         for (int k = 0; set && k < set->count; k++) own[set->items[k]] = 1;
-        if (!raw->set || set) continue;
+        const fem_mesh *whole = part->whole > 0 ? &s->parts[part->whole - 1].mesh : NULL;
+        if (!raw->set || set || (whole && fem_mesh_vertex_set(whole, raw->set))) continue;
         scene_suggestion suggestion;
         suggestion_start(&suggestion, raw->set);
         for (int k = 0; k < part->mesh.vertex_set_count; k++)

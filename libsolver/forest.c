@@ -53,6 +53,8 @@ static double diagonal(const fem_mesh *mesh) {
     return vec3_distance(low, high);
 }
 
+double solver_default_reach(const fem_mesh *mesh, double scale) { return 0.1 * diagonal(mesh) * scale; }
+
 double solver_mesh_mass(const fem_mesh *mesh, double centre[3]) {
     int    width = fem_element_vertices(mesh->type);
     double mass = 0, moment[3] = {0};
@@ -230,13 +232,13 @@ static fem_status attach(solver_forest *f, int *offender) {
         goto done;
     }
     for (int k = 0; k < f->part_count; k++) {
-        size[k] = diagonal(f->parts[k].mesh);
+        size[k] = solver_default_reach(f->parts[k].mesh, 1);
         FEM_TRY(embed_roots(f, k, farthest));
     }
     for (int i = 0; i < f->count; i++) {
         const solver_forest_instance *g = &f->given[i];
         if (f->hangs[i] < 0) continue;
-        double reach = g->reach > 0 ? g->reach : 0.1 * size[g->part] * g->at.scale;
+        double reach = g->reach > 0 ? g->reach : size[g->part] * g->at.scale;
         if (farthest[f->hangs[i]] <= reach) continue;
         char name[96], parent[96];
         *offender = i;

@@ -35,6 +35,9 @@ void solver_placement_compose(solver_placement *c, const solver_placement *a, co
 // Mass of a mesh, and its centre.
 double solver_mesh_mass(const fem_mesh *mesh, double centre[3]);
 
+// How far root points may be from the parent where nothing else is said: a tenth of the diagonal of the child's box.
+double solver_default_reach(const fem_mesh *mesh, double scale);
+
 typedef struct solver_forest_instance {
     const char      *name; // not owned; NULL: "instance 17"
     int              part;
@@ -42,9 +45,8 @@ typedef struct solver_forest_instance {
     solver_placement at;                              // in the coordinates of the parent's part, or of the world
     double           stiffness;                       // factor on its forces, > 0
     double           damping_mass, damping_stiffness; // of its own; negative: those of its part
-    double reach; // how far its root points may be from the parent, in the parent's coordinates; 0: a tenth of
-                  // the diagonal of its own box
-    bool driven;  // a held root that will be moved (solver_tree_set_drive)
+    double reach;  // how far its root points may be from the parent, in the parent's coordinates; 0: the default
+    bool   driven; // a held root that will be moved (solver_tree_set_drive)
 } solver_forest_instance;
 
 // Where children of one kind hang on a part.

@@ -519,6 +519,7 @@ static const char *const beyond_schema[] = {
     "empty_box_selection",
     "empty_probe",
     "end_before_start",
+    "forest_cut_components",
     "forest_decompose",
     "forest_far_child",
     "forest_free_child",
