@@ -6,18 +6,31 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 // ---- memory --------------------------------------------------------------------------------------------------------
 
 struct solver_room {
-    pthread_mutex_t    door; // held from `enter` on until the class has what it needs
-    pthread_mutex_t    lock; // of what follows
-    pthread_cond_t     left; // some class has left
-    double             held; // by the process when no class was at work, and by those made since
+    pthread_mutex_t    door;    // held from `enter` on until the class has what it needs
+    pthread_mutex_t    lock;    // of what follows
+    pthread_cond_t     left;    // some class has left
+    double             held;    // by the process when no class was at work, and by those made since
+    double             besides; // code and libraries
     double             taken;
     int                running;
     solver_room_report report;
 };
+
+// Code and libraries of the process that are resident; 0 where the system does not tell. What was freed but is still
+// resident does not count: it is used again.
+static double code_bytes(void) {
+    long  all, resident, shared = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file) return 0;
+    if (fscanf(file, "%ld %ld %ld", &all, &resident, &shared) != 3) shared = 0;
+    fclose(file);
+    return (double)shared * (double)sysconf(_SC_PAGESIZE);
+}
 
 fem_status solver_room_create(solver_room **made, double bytes) {
     solver_room *room = fem_calloc(1, sizeof *room);
@@ -26,6 +39,7 @@ fem_status solver_room_create(solver_room **made, double bytes) {
     pthread_mutex_init(&room->lock, NULL);
     pthread_cond_init(&room->left, NULL);
     room->report.limit = bytes;
+    room->besides = code_bytes();
     *made = room;
     return FEM_OK;
 }
@@ -56,7 +70,7 @@ fem_status solver_room_take(solver_room *room, double bytes) {
     solver_room_report *r = &room->report;
     while (room->running > 0 && room->held + room->taken + bytes > r->limit)
         pthread_cond_wait(&room->left, &room->lock);
-    if (room->running == 0) room->held = (double)fem_memory_bytes();
+    if (room->running == 0) room->held = room->besides + (double)fem_memory_bytes();
     double all = room->held + room->taken + bytes;
     if (all > r->limit)
         status =
