@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -290,6 +291,7 @@ static void write_film(const solver_forest *f, double seconds) {
     scene_glb_options   options = scene_glb_default_options();
     scene_glb_report    report;
     o.time_step = 1.0 / 72;
+    mkdir("out", 0777), mkdir("out/bench", 0777); // when they are not there; opening the file says what is wrong
     bench_try(solver_forest_tree(&tree, f, &o));
     breeze_create(&b, f);
     solver_tree_set_gravity(tree, gravity);

@@ -105,7 +105,7 @@ fem_status scene_skeleton_check(const scene_skeleton *s) {
         const scene_branch *b = &s->branches[i];
         status = check_branch(s, i);
         if (status == FEM_OK && b->parent >= 0)
-            status = check_reach(s, "branch", i, b->parent, b->points, scene_branch_length(b) / 4);
+            status = check_reach(s, "branch", i, b->parent, b->points, scene_branch_length(b) / 2);
     }
     for (int i = 0; i < s->leaf_count && status == FEM_OK; i++) {
         const scene_leaf *l = &s->leaves[i];

@@ -32,7 +32,7 @@ typedef struct scene_skeleton {
 
 void scene_skeleton_destroy(scene_skeleton *skeleton); // leaves it empty
 // Parents come before children, at least two points each, nothing of length or radius zero (a tip may have radius 0),
-// all finite; branches and leaves begin on their parents: at most two of its radii and a quarter of the branch's
+// all finite; branches and leaves begin on their parents: at most two of its radii and half of the branch's
 // length, or two lengths of the leaf, away from its centreline. The message names the first offender.
 fem_status scene_skeleton_check(const scene_skeleton *skeleton);
 // unit: length of one of the file's, m.

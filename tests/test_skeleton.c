@@ -149,7 +149,7 @@ static void test_refused(void **state) {
         {LEAVES("[0,0,0]"), "another number of entries"},
         {ONE(TRUNK
              ",{\"id\":1,\"parent\":0,\"level\":1,\"t\":0.5,\"points\":[[50,0.5,0],[51,0.5,0]],\"radii\":[0.02,0.01]}"),
-         "branch 1: begins 50 m away from branch 0, on which it stands, expected at most 0.4 m"}, // 2 x 0.075 + 1/4
+         "branch 1: begins 50 m away from branch 0, on which it stands, expected at most 0.65 m"}, // 2 x 0.075 + 1/2
         {LEAVES("[0,0,0.5,100,0,0,0,1,0.1]"), "leaf 0: begins 100 m away from branch 0"},
         {LEAVES("[0,0,1.31,0,0,0,0,1,0.1]"), "expected at most 0.3 m"}, // above the tip: 2 x 0.05 + 2 x 0.1
     };
