@@ -177,8 +177,9 @@ fem_status scene_cut_hang(const scene *s, const scene_cut *cut, solver_forest_in
     size_t            count = (size_t)part->fixed.count;
     fem_embedding     at = {0};
     double            reach = child->reach > 0 ? child->reach : solver_default_reach(&part->mesh, child->at.scale);
-    double            farthest = 0, width = 0, *x = fem_calloc(count + 1, 3 * sizeof *x), *middle = x + 3 * count;
+    double            farthest = 0, width = 0, *x = fem_calloc(count + 1, 3 * sizeof *x), *middle;
     if (!x) return fem_fail(FEM_NO_MEMORY, "no memory for a root of %zu vertices", count);
+    middle = x + 3 * count;
     for (size_t k = 0; k < count; k++) {
         double turned[3];
         mat3_mul_vec(turned, child->at.Q, part->mesh.vertices + 3 * (size_t)part->fixed.items[k]);
