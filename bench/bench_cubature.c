@@ -186,7 +186,7 @@ int main(int argc, char **argv) {
     reduced_body reduced;
     trainer      matrix;
     bench_try(reduced_body_create(&reduced, c.body.body, c.basis.r, c.basis.U));
-    bench_try(trainer_create(&matrix, &reduced, &poses, false));
+    bench_try(trainer_create(&matrix, &reduced, &poses, false, false));
     for (int k = 0; k < LEVELS; k++) published.elements[k] = 0, published.seconds[k] = NAN;
     classical_run(&matrix, published_levels, levels, 400, 1, published.elements, published.seconds);
     trainer_destroy(&matrix), reduced_body_destroy(&reduced);

@@ -40,6 +40,9 @@ void reduced_body_destroy(reduced_body *b) {
     fem_free(b->Ut);
     fem_free(b->constants);
     fem_free(b->order);
+    fem_free(b->K0);
+    fem_free(b->modes);
+    fem_free(b->values);
     *b = (reduced_body){0};
 }
 
@@ -47,7 +50,7 @@ fem_status reduced_body_create(reduced_body *result, const fem_body *body, int r
     const fem_mesh *mesh = fem_body_mesh(body);
     if (r < 1 || r > CUBATURE_MOST_MODES)
         return fem_fail(FEM_BAD_INPUT, "cubature: %d modes, expected 1 to %d", r, CUBATURE_MOST_MODES);
-    reduced_body b = {.body = body, .r = r, .U = U};
+    reduced_body b = {.body = body, .r = r, .U = U, .count = mesh->element_count};
     turning      t = {.U = U, .n = 3 * (size_t)mesh->vertex_count, .r = (size_t)r, .stride = basis_stride(r)};
     b.Ut = t.Ut = fem_alloc(t.n * t.stride, sizeof *b.Ut);
     b.constants = fem_alloc((size_t)mesh->material_count, sizeof *b.constants);
@@ -60,6 +63,33 @@ fem_status reduced_body_create(reduced_body *result, const fem_body *body, int r
     fem_parallel_for((int)((t.n + TRANSPOSED_ROWS - 1) / TRANSPOSED_ROWS), turn_task, &t);
     *result = b;
     return FEM_OK;
+}
+
+fem_status reduced_body_modes(reduced_body *b) {
+    fem_status     status = FEM_OK;
+    size_t         r = (size_t)b->r;
+    double         zero[CUBATURE_MOST_MODES] = {0}, *work = NULL;
+    cubature_full *full = NULL;
+    FEM_TRY(cubature_full_create(&full, b->body, b->r, b->U));
+    cubature_forces forces = cubature_full_forces(full);
+    work = fem_alloc(forces.work, sizeof *work);
+    b->K0 = fem_alloc(r * r, sizeof *b->K0);
+    b->values = fem_alloc(r, sizeof *b->values);
+    if (!work || !b->K0 || !b->values) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for the stiffness of %d modes", b->r);
+        goto done;
+    }
+    forces.evaluate(forces.model, zero, NULL, NULL, b->K0, work);
+    b->modes = fem_copy(b->K0, r * r, sizeof *b->K0);
+    if (!b->modes) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for the stiffness of %d modes", b->r);
+        goto done;
+    }
+    FEM_TRY(dense_symmetric_eigen(b->r, b->modes, b->values));
+done:
+    cubature_full_destroy(full);
+    fem_free(work);
+    return status;
 }
 
 basis_rows reduced_body_rows(const reduced_body *b) {
@@ -156,7 +186,7 @@ static void gather(const force_work *w, int count, double *f, double *smallest, 
 
 fem_status pose_forces(const reduced_body *b, int count, const double *q, double *f, double *smallest, int *halvings) {
     fem_status status = FEM_OK;
-    int        elements = fem_body_mesh(b->body)->element_count, points = points_per_element(b->body);
+    int        elements = b->count, points = points_per_element(b->body);
     force_work w = {.b = b, .elements = elements, .kernels = cubature_choose_kernels()};
     double    *packed = NULL;
     if (count < 1) return fem_fail(FEM_BAD_INPUT, "cubature: no training pose");

@@ -8,9 +8,10 @@
 //
 // Newton's method needs K at every step of every pose. It runs on a sample of the elements: at first random ones, each
 // standing for the volume around it, then, since poses found so miss their loads by far, a rule that is fitted to a few
-// such poses and their exact forces. What is left of the difference to the exact force, which is computed for all poses
-// together, is added to the load: f_s(q') = p + f_s(q) - f(q), which converges as fast as the sample is good. Poses
-// that are not quite settled are as good as others: their forces are exact in any case.
+// such poses and their forces, which a few thousand random elements tell well enough. What is left of the difference to
+// the exact force, which is computed for all poses together, is added to the load: f_s(q') = p + f_s(q) - f(q), which
+// converges as fast as the sample is good. Poses that are not quite settled are as good as others: their forces are
+// exact in any case.
 //
 // Springs of stitches are no elements, but poses answer them too: f(q) + S q = p. Without them a part that hangs on
 // nothing else would be thrown about stiffly, and a rule would learn nothing of how it bends.
@@ -28,6 +29,8 @@ enum {
     TRIALS = 15,
     CALIBRATIONS = 10,
     SAMPLE_SEED = 4711,
+    CROWD_SEED = 4712,
+    CROWD_POINTS = 8192,
     FIRST_SEED = 2000
 };
 static const double NEAR = 0.02;       // of the load, in the norm of K(0)^-1: the error of the sample
@@ -35,40 +38,24 @@ static const double ENOUGH = 0.25;     // the same, of the exact force
 static const double CALIBRATED = 0.05; // of the displacement asked for
 
 void loading_destroy(loading *l) {
+    fem_free(l->crowd.order);
     cubature_rule_destroy(&l->sample);
     fem_free(l->K0);
     fem_free(l->L);
     *l = (loading){0};
 }
 
-static fem_status stiffness_at_rest(loading *l) {
-    fem_status     status = FEM_OK;
-    size_t         r = (size_t)l->r;
-    cubature_full *full = NULL;
-    double        *zero = fem_calloc(r, sizeof *zero), *work = NULL;
-    l->K0 = fem_alloc(r * r, sizeof *l->K0);
-    FEM_TRY(cubature_full_create(&full, l->reduced->body, l->r, l->reduced->U));
-    cubature_forces forces = cubature_full_forces(full);
-    work = fem_alloc(forces.work, sizeof *work);
-    if (!zero || !l->K0 || !work) {
-        status = fem_fail(FEM_NO_MEMORY, "no memory for the stiffness of %d modes", l->r);
-        goto done;
-    }
-    forces.evaluate(forces.model, zero, NULL, NULL, l->K0, work);
-    if (l->springs) dense_axpy((int)(r * r), 1, l->springs, l->K0);
-    l->L = fem_copy(l->K0, r * r, sizeof *l->K0);
-    if (!l->L)
-        status = fem_fail(FEM_NO_MEMORY, "no memory for the stiffness of %d modes", l->r);
-    else if (dense_cholesky(l->r, l->L) != FEM_OK)
-        status = fem_fail(FEM_BAD_INPUT,
-                          "cubature: the stiffness of the %d modes at rest is not positive definite: a "
-                          "mode without stiffness has no scale for its poses",
-                          l->r);
-done:
-    cubature_full_destroy(full);
-    fem_free(zero);
-    fem_free(work);
-    return status;
+static fem_status factor_stiffness(loading *l) {
+    size_t square = (size_t)l->r * (size_t)l->r;
+    l->K0 = fem_copy(l->reduced->K0, square, sizeof *l->K0);
+    if (l->K0 && l->springs) dense_axpy((int)square, 1, l->springs, l->K0);
+    l->L = l->K0 ? fem_copy(l->K0, square, sizeof *l->K0) : NULL;
+    if (!l->L) return fem_fail(FEM_NO_MEMORY, "no memory for the stiffness of %d modes", l->r);
+    if (dense_cholesky(l->r, l->L) == FEM_OK) return FEM_OK;
+    return fem_fail(FEM_BAD_INPUT,
+                    "cubature: the stiffness of the %d modes at rest is not positive definite: a "
+                    "mode without stiffness has no scale for its poses",
+                    l->r);
 }
 
 static int compare_ints(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
@@ -90,7 +77,23 @@ static int draw_sample(const fem_body *body, int r, int *elements) {
     return wanted;
 }
 
-static fem_status find_poses(const loading *l, unsigned seed, int count, int rounds, const fem_progress *progress,
+// Random ones of all elements, in the order of materials: each with the same chance, so that the sum of their forces,
+// times the share that they are, is right on average.
+static fem_status draw_crowd(loading *l) {
+    double weight[27], g[27][24];
+    int E = l->reduced->count, points = fem_body_points(l->reduced->body, 0, weight, g), left = CROWD_POINTS / points;
+    l->crowd = *l->reduced;
+    l->crowd.count = left < E ? left : E;
+    l->crowd.order = fem_alloc((size_t)l->crowd.count, sizeof *l->crowd.order);
+    if (!l->crowd.order) return fem_fail(FEM_NO_MEMORY, "no memory for a sample of elements");
+    left = l->crowd.count;
+    for (int e = 0, at = 0; e < E && left > 0; e++) // the chance that is left to those that follow
+        if (random_uniform(CROWD_SEED, (unsigned long)e) * (E - e) < left)
+            l->crowd.order[at++] = l->reduced->order[e], left--;
+    return FEM_OK;
+}
+
+static fem_status find_poses(const loading *l, unsigned seed, int count, bool rough, const fem_progress *progress,
                              cubature_poses *result, int *inverted);
 static fem_status find_amplitude(loading *l, double displacement, unsigned seed);
 
@@ -100,7 +103,7 @@ static fem_status fit_sample(loading *l, unsigned seed) {
     cubature_poses            poses = {0};
     cubature_rule             rule = {0};
     int                       inverted;
-    fem_status                status = find_poses(l, seed + FIRST_SEED, 60 + 4 * l->r, 1, NULL, &poses, &inverted);
+    fem_status                status = find_poses(l, seed + FIRST_SEED, 60 + 4 * l->r, true, NULL, &poses, &inverted);
     o.error = NEAR, o.seed = seed;
     if (status == FEM_OK) status = fit_rule(&rule, l->reduced, &poses, &o, NULL, NULL);
     if (status == FEM_OK) {
@@ -127,7 +130,8 @@ fem_status loading_create(loading *result, const reduced_body *reduced, const do
     count = draw_sample(body, l.r, elements);
     FEM_TRY(sample_shares(body, count, elements, weights));
     FEM_TRY(cubature_rule_create(&l.sample, body, l.r, reduced->U, count, elements, false, weights));
-    FEM_TRY(stiffness_at_rest(&l));
+    FEM_TRY(factor_stiffness(&l));
+    FEM_TRY(draw_crowd(&l));
     FEM_TRY(find_amplitude(&l, displacement, seed));
     FEM_TRY(fit_sample(&l, seed));
     FEM_TRY(find_amplitude(&l, displacement, seed));
@@ -409,7 +413,7 @@ static void correct(search *s, const settling *sample, unsigned seed, double *lo
 }
 
 // Poses that never stood upright, halved until they do; *inverted of them.
-static fem_status shrink_never_upright(search *s, int *inverted) {
+static fem_status shrink_never_upright(search *s, const reduced_body *b, int *inverted) {
     fem_status     status = FEM_OK;
     size_t         r = (size_t)s->best.r;
     cubature_poses bad = {.r = s->best.r, .q = s->q, .f = s->f};
@@ -422,8 +426,9 @@ static fem_status shrink_never_upright(search *s, int *inverted) {
     if (bad.count == 0) return FEM_OK;
     int *halvings = fem_alloc((size_t)bad.count, sizeof *halvings);
     if (!halvings) return fem_fail(FEM_NO_MEMORY, "no memory for %d poses", bad.count);
-    FEM_TRY(pose_forces(s->work.l->reduced, bad.count, bad.q, bad.f, s->smallest, halvings));
-    FEM_TRY(poses_shrink_inverted(&bad, s->work.l->reduced, s->smallest, halvings, NULL));
+    FEM_TRY(pose_forces(b, bad.count, bad.q, bad.f, s->smallest, halvings));
+    FEM_TRY(poses_shrink_inverted(&bad, b, s->smallest, halvings, NULL));
+    dense_scale(bad.count * bad.r, (double)s->work.l->reduced->count / b->count, bad.f);
     *inverted = bad.count;
     for (int k = 0; k < bad.count; k++) {
         memcpy(s->best.q + (size_t)s->which[k] * r, bad.q + (size_t)k * r, r * sizeof *bad.q);
@@ -434,11 +439,13 @@ done:
     return status;
 }
 
-static fem_status find_poses(const loading *l, unsigned seed, int count, int rounds, const fem_progress *progress,
+static fem_status find_poses(const loading *l, unsigned seed, int count, bool rough, const fem_progress *progress,
                              cubature_poses *result, int *inverted) {
-    fem_status status = FEM_OK;
-    search     s = {0};
-    double    *load = fem_alloc((size_t)l->r, sizeof *load);
+    fem_status          status = FEM_OK;
+    search              s = {0};
+    int                 rounds = rough ? 1 : ROUNDS;
+    const reduced_body *b = rough ? &l->crowd : l->reduced;
+    double             *load = fem_alloc((size_t)l->r, sizeof *load);
     FEM_TRY(search_create(&s, l, seed, count));
     if (!load) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for a load");
@@ -449,11 +456,12 @@ static fem_status find_poses(const loading *l, unsigned seed, int count, int rou
         fem_parallel_for(count, settle_task, &s.work);
         gather_open(&s);
         if (s.open == 0) break;
-        FEM_TRY(pose_forces(l->reduced, s.open, s.q, s.f, s.smallest, NULL));
+        FEM_TRY(pose_forces(b, s.open, s.q, s.f, s.smallest, NULL));
+        dense_scale(s.open * l->r, (double)l->reduced->count / b->count, s.f);
         settling sample = settling_place(l, s.work.memory);
         correct(&s, &sample, seed, load);
     }
-    FEM_TRY(shrink_never_upright(&s, inverted));
+    FEM_TRY(shrink_never_upright(&s, b, inverted));
     *result = s.best;
     s.best = (cubature_poses){0};
 done:
@@ -464,5 +472,5 @@ done:
 
 fem_status loading_poses(const loading *l, unsigned seed, int count, const fem_progress *progress,
                          cubature_poses *poses, int *inverted) {
-    return find_poses(l, seed, count, ROUNDS, progress, poses, inverted);
+    return find_poses(l, seed, count, false, progress, poses, inverted);
 }

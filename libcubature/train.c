@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHECKPOINT_VERSION = 2, HELD_OUT_SEED = 1000 };
+enum { CHECKPOINT_VERSION = 3, HELD_OUT_SEED = 1000 };
 enum { REFIT_ELEMENTS = 10, REFIT_POSES = 3, REFIT_HELD_OUT = 20 }; // the first two for each mode
 
 const char *cubature_method_name(cubature_method method) {
@@ -98,16 +98,22 @@ static double *error_work(const cubature_forces *forces) {
     return fem_alloc(forces->work + (size_t)forces->r, sizeof(double));
 }
 
-double cubature_rule_error(const cubature_rule *rule, const cubature_poses *poses, bool balanced) {
+// modes (r x r, or NULL): balanced by them, not by the coordinates
+static double rule_error(const cubature_rule *rule, const cubature_poses *poses, bool balanced, const double *modes) {
     cubature_forces forces = cubature_rule_forces(rule);
     size_t          r = (size_t)rule->r;
     double         *work = error_work(&forces), *sums = fem_calloc(2 * r, sizeof *sums), top = 0, bottom = 0;
+    double          d[CUBATURE_MOST_MODES], g[CUBATURE_MOST_MODES];
     for (int t = 0; work && sums && t < poses->count; t++) {
         const double *f = poses->f + (size_t)t * r, norm = dense_norm(rule->r, f);
         if (pose_error(&forces, poses->q + (size_t)t * r, f, work) < 0) continue;
-        for (size_t l = 0; l < r; l++) { // work holds f~ - f
-            sums[l] += work[l] * work[l] / (norm * norm);
-            sums[r + l] += f[l] * f[l] / (norm * norm);
+        memcpy(d, work, r * sizeof *d); // f~ - f
+        memcpy(g, f, r * sizeof *g);
+        if (modes)
+            dense_gemv_t_set(rule->r, rule->r, 1, modes, work, d), dense_gemv_t_set(rule->r, rule->r, 1, modes, f, g);
+        for (size_t l = 0; l < r; l++) {
+            sums[l] += d[l] * d[l] / (norm * norm);
+            sums[r + l] += g[l] * g[l] / (norm * norm);
         }
     }
     for (size_t l = 0; work && sums && l < r; l++) {
@@ -119,6 +125,10 @@ double cubature_rule_error(const cubature_rule *rule, const cubature_poses *pose
     fem_free(work);
     fem_free(sums);
     return bottom > 0 ? sqrt(top / bottom) : NAN;
+}
+
+double cubature_rule_error(const cubature_rule *rule, const cubature_poses *poses, bool balanced) {
+    return rule_error(rule, poses, balanced, NULL);
 }
 
 // ---- fits ----------------------------------------------------------------------------------------------------------
@@ -191,7 +201,7 @@ fem_status fit_rule(cubature_rule *rule, const reduced_body *reduced, const cuba
     trainer    t = {0};
     fitted     f = {0};
     FEM_TRY(cubature_training_check(options));
-    FEM_TRY(trainer_create(&t, reduced, poses, options->balanced));
+    FEM_TRY(trainer_create(&t, reduced, poses, options->balanced, options->method == CUBATURE_MODAL));
     FEM_TRY(fit_from(rule, &t, options, progress, NULL, &f, report));
 done:
     fitted_destroy(&f);
@@ -218,7 +228,7 @@ fem_status cubature_fit_weights(cubature_rule *rule, const fem_body *body, int r
     fitted       f = {0};
     double       begun = fem_seconds();
     FEM_TRY(reduced_body_create(&reduced, body, r, U));
-    FEM_TRY(trainer_create(&t, &reduced, poses, balanced));
+    FEM_TRY(trainer_create(&t, &reduced, poses, balanced, modal));
     FEM_TRY(modal ? fit_modal_weights(&t, count, elements, &f) : fit_single_weights(&t, count, elements, &f));
     if (f.count == 0) {
         status = fem_fail(FEM_NO_CONVERGENCE, "cubature: no element has a force along those of the training poses");
@@ -250,6 +260,8 @@ typedef struct training {
     loading                          loading; // of loaded poses
     double                          *numbers; // 2 r: where the next poses lie
 } training;
+
+static bool is_modal(const training *t) { return t->options->method == CUBATURE_MODAL; }
 
 static void training_destroy(training *t) {
     cubature_poses_destroy(&t->poses);
@@ -373,6 +385,15 @@ static fem_status make_batch(training *t, const double *centre, const double *si
     return status;
 }
 
+// Gaussian poses stretch what is slender: what it takes to bend it is learnt at rest.
+static fem_status add_small(training *t) {
+    cubature_poses small = {0};
+    fem_status     status = poses_small(&small, &t->reduced, t->amplitude);
+    if (status == FEM_OK) status = add_poses(t, &small);
+    cubature_poses_destroy(&small);
+    return status;
+}
+
 static fem_status generate_incremental(training *t, double *centre, double *sigma) {
     fem_status      status = FEM_OK;
     const fem_mesh *mesh = fem_body_mesh(t->body);
@@ -388,7 +409,7 @@ static fem_status generate_incremental(training *t, double *centre, double *sigm
     while (!t->complete) {
         FEM_TRY(write_checkpoint(t));
         FEM_TRY(fem_progress_report(t->progress, "training poses", 1 - exp(-t->batches / 10.0)));
-        FEM_TRY(trainer_create(&matrix, &t->reduced, &t->poses, t->options->balanced));
+        FEM_TRY(trainer_create(&matrix, &t->reduced, &t->poses, t->options->balanced, true));
         FEM_TRY(fit_modal_weights(&matrix, count, elements, &f));
         double change = f.modal_error > 0 ? fabs(f.modal_error - t->error) / f.modal_error : 0;
         t->error = f.modal_error;
@@ -471,7 +492,7 @@ done:
 }
 
 // Several times as many rows as a rule of 1% has elements; the weights of a modal rule have the rows of one mode each.
-static int loaded_count(const training *t) { return (t->options->method == CUBATURE_MODAL ? 3 : 1) * (100 + 6 * t->r); }
+static int loaded_count(const training *t) { return (is_modal(t) ? 3 : 1) * (100 + 6 * t->r); }
 
 static fem_status make_poses(training *t, double *centre, double *sigma) {
     fem_status                       status = FEM_OK;
@@ -493,6 +514,7 @@ static fem_status make_poses(training *t, double *centre, double *sigma) {
     } else {
         FEM_TRY(generate_incremental(t, centre, sigma));
     }
+    if (!o->loaded && !is_modal(t)) FEM_TRY(add_small(t));
     FEM_TRY(write_checkpoint(t));
 done:
     return status;
@@ -504,7 +526,7 @@ static fem_status fit_and_keep(training *t, cubature_rule *rule, cubature_traini
     fem_status status = FEM_OK;
     trainer    matrix = {0};
     fitted     f = {0};
-    FEM_TRY(trainer_create(&matrix, &t->reduced, &t->poses, t->options->balanced));
+    FEM_TRY(trainer_create(&matrix, &t->reduced, &t->poses, t->options->balanced, is_modal(t)));
     status = fit_from(rule, &matrix, t->options, t->progress, &t->chosen, &f, report);
     if (status == FEM_STOPPED && f.elements) { // what was chosen so far is kept
         fitted_destroy(&t->chosen);
@@ -526,7 +548,8 @@ static fem_status test_rule(const training *t, const cubature_rule *rule, cubatu
     fem_status status = t->options->loaded ? loading_poses(&t->loading, seed, count, NULL, &others, &inverted)
                                            : poses_sample(&others, &t->reduced, t->rayleigh, t->amplitude,
                                                           t->options->spread, seed, count, NULL);
-    if (status == FEM_OK) report->held_out_error = cubature_rule_error(rule, &others, t->options->balanced);
+    if (status == FEM_OK)
+        report->held_out_error = rule_error(rule, &others, t->options->balanced, is_modal(t) ? NULL : t->reduced.modes);
     cubature_poses_destroy(&others);
     return status;
 }
@@ -534,6 +557,7 @@ static fem_status test_rule(const training *t, const cubature_rule *rule, cubatu
 static fem_status training_begin(training *t, const fem_body *body, const double *U) {
     fem_status status = cubature_training_check(t->options);
     if (status == FEM_OK) status = reduced_body_create(&t->reduced, body, t->r, U);
+    if (status == FEM_OK && (t->options->loaded || !is_modal(t))) status = reduced_body_modes(&t->reduced);
     if (status != FEM_OK) return status;
     t->numbers = fem_calloc(2 * (size_t)t->r, sizeof *t->numbers);
     return t->numbers ? FEM_OK : fem_fail(FEM_NO_MEMORY, "no memory for %d modes", t->r);
@@ -608,12 +632,13 @@ fem_status cubature_refit(cubature_rule *rule, const fem_body *body, int r, cons
     int wanted = mesh->element_count < REFIT_ELEMENTS * r ? mesh->element_count : REFIT_ELEMENTS * r;
     FEM_TRY(join_elements(old, mesh, wanted, &elements, &count));
     FEM_TRY(reduced_body_create(&reduced, body, r, U));
+    FEM_TRY(reduced_body_modes(&reduced));
     FEM_TRY(loading_create(&l, &reduced, options->springs, options->displacement * body_diagonal(mesh), options->seed));
     FEM_TRY(loading_poses(&l, options->seed, REFIT_POSES * r, NULL, &poses, &inverted));
     report.seconds_poses = fem_seconds() - begun, report.amplitude = l.amplitude;
     FEM_TRY(cubature_fit_weights(&made, body, r, U, &poses, count, elements, false, options->balanced, &report));
     FEM_TRY(loading_poses(&l, options->seed + HELD_OUT_SEED, REFIT_HELD_OUT, NULL, &others, &report.inverted));
-    report.held_out_error = cubature_rule_error(&made, &others, options->balanced);
+    report.held_out_error = rule_error(&made, &others, options->balanced, reduced.modes);
     report.inverted += inverted;
     if (result) *result = report;
     *rule = made;

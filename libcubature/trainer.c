@@ -12,15 +12,38 @@ void trainer_destroy(trainer *t) {
     fem_free(t->mode_scale);
     fem_free(t->b);
     destroy_sets(t->sets);
+    reduced_body_destroy(&t->turned);
+    fem_free(t->W);
     *t = (trainer){0};
 }
 
-fem_status trainer_create(trainer *result, const reduced_body *reduced, const cubature_poses *poses, bool balanced) {
+// The basis of the modes.
+static fem_status turn(trainer *t) {
+    const reduced_body *b = t->reduced;
+    int                 n = 3 * fem_body_mesh(b->body)->vertex_count;
+    t->W = fem_alloc((size_t)n, (size_t)b->r * sizeof *t->W);
+    if (!t->W) return fem_fail(FEM_NO_MEMORY, "no memory for a basis of %d x %d", n, b->r);
+    dense_gemm(false, false, n, b->r, b->r, 1, b->U, b->modes, 0, t->W);
+    return reduced_body_create(&t->turned, b->body, b->r, t->W);
+}
+
+// y = modes^T x, or x as it is
+static void turn_vector(const trainer *t, const double *x, double *y) {
+    if (t->W)
+        dense_gemv_t_set(t->r, t->r, 1, t->reduced->modes, x, y);
+    else
+        memcpy(y, x, (size_t)t->r * sizeof *y);
+}
+
+static const reduced_body *body_of(const trainer *t) { return t->W ? &t->turned : t->reduced; }
+
+fem_status trainer_create(trainer *result, const reduced_body *reduced, const cubature_poses *poses, bool balanced,
+                          bool modal) {
     fem_status status = FEM_OK;
     int        r = reduced->r;
     trainer    t = {.reduced = reduced, .body = reduced->body, .r = r, .set_elements = SET_ELEMENTS};
     size_t     modes = (size_t)r;
-    double    *used = fem_alloc((size_t)poses->count, modes * sizeof *used);
+    double    *used = fem_alloc((size_t)poses->count, modes * sizeof *used), turned[CUBATURE_MOST_MODES];
     t.stride = ((size_t)poses->count + 7) / 8 * 8;
     t.rows = t.stride * modes;
     t.scale = fem_calloc(t.stride, sizeof *t.scale);
@@ -30,6 +53,7 @@ fem_status trainer_create(trainer *result, const reduced_body *reduced, const cu
         status = fem_fail(FEM_NO_MEMORY, "no memory for %d training poses", poses->count);
         goto done;
     }
+    if (reduced->modes && balanced && !modal) FEM_TRY(turn(&t));
     for (size_t p = 0; p < (size_t)poses->count; p++) {
         const double *f = poses->f + p * modes;
         double        norm = dense_norm(r, f);
@@ -39,8 +63,9 @@ fem_status trainer_create(trainer *result, const reduced_body *reduced, const cu
         }
         size_t at = (size_t)t.poses++;
         t.scale[at] = 1 / norm;
-        memcpy(used + at * modes, poses->q + p * modes, modes * sizeof *used);
-        for (size_t l = 0; l < modes; l++) t.b[l * t.stride + at] = f[l] / norm;
+        turn_vector(&t, poses->q + p * modes, used + at * modes);
+        turn_vector(&t, f, turned);
+        for (size_t l = 0; l < modes; l++) t.b[l * t.stride + at] = turned[l] / norm;
     }
     if (t.poses == 0) {
         status = fem_fail(FEM_BAD_INPUT,
@@ -82,7 +107,7 @@ void trainer_some_columns(const trainer *t, int worker, int count, const int *el
                              .columns = columns};
     memset(A, 0, (size_t)count * t->rows * sizeof *A);
     for (int i = 0; i < count; i++) columns[i] = A + (size_t)i * t->rows;
-    point_set_fill(set, t->body, reduced_body_rows(t->reduced), count, elements);
+    point_set_fill(set, t->body, reduced_body_rows(body_of(t)), count, elements);
     for (int group = 0; group < set->groups; group++)
         for (size_t first = 0; first < (size_t)t->poses; first += 8) {
             task.first = first;

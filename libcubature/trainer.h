@@ -11,13 +11,20 @@ typedef struct reduced_body {
     const double           *U;  // n x r, the caller's
     double                 *Ut; // its rows (points.h)
     fem_material_constants *constants;
-    int                    *order; // elements by material
+    int                     count;  // elements
+    int                    *order;  // by material
+    double                 *K0;     // r x r: U^T K(0) U
+    double                 *modes;  // r x r: its eigenvectors, of unit length
+    double                 *values; // r: its eigenvalues, ascending
 } reduced_body;
 fem_status reduced_body_create(reduced_body *b, const fem_body *body, int r, const double *U);
 void       reduced_body_destroy(reduced_body *b);
+// Makes K0, modes and values, which are NULL before.
+fem_status reduced_body_modes(reduced_body *b);
 basis_rows reduced_body_rows(const reduced_body *b);
-// f (r x count) = U^T f(U q) on all threads; smallest and halvings (count each, may be NULL): det F of the most
-// compressed point, and how often the pose must be halved to stand every point upright that it inverts.
+// f (r x count) = U^T f(U q) on all threads, the sum over the elements in `order`; smallest and halvings (count each,
+// may be NULL): det F of the most compressed point, and how often the pose must be halved to stand every point upright
+// that it inverts.
 fem_status pose_forces(const reduced_body *b, int count, const double *q, double *f, double *smallest, int *halvings);
 // Poses eight by eight, r x 8 each; the last block is filled up with zeros.
 double *pack_poses(int r, int count, const double *q);
@@ -28,8 +35,13 @@ void       destroy_sets(point_set *sets);
 // Rows of the training matrix: mode l at pose t is row l x stride + t, scaled by 1 / |f_t|, and when
 // balanced so that the right-hand side of each mode has length 1; poses are padded to a multiple of eight, with rows of
 // zeros. The rows of one mode are neighbours, so that its problem is a part of a column.
+// Where the reduced body knows its modes, the rows of a rule of one weight an element are those of the modes, not of
+// the columns of U, which may each be something soft and something stiff: balanced, soft modes count by their own
+// forces.
 typedef struct trainer {
     const reduced_body *reduced;
+    reduced_body        turned;   // with the basis of the modes, or empty
+    double             *W;        // that basis
     const fem_body     *body;     // its
     int                 r, poses; // poses that have a force
     size_t              stride, rows;
@@ -44,7 +56,8 @@ typedef struct trainer {
 } trainer;
 
 // Poses without force, or with a force that is not finite, are left out. FEM_BAD_INPUT when none is left.
-fem_status trainer_create(trainer *t, const reduced_body *reduced, const cubature_poses *poses, bool balanced);
+fem_status trainer_create(trainer *t, const reduced_body *reduced, const cubature_poses *poses, bool balanced,
+                          bool modal);
 void       trainer_destroy(trainer *t);
 // A (rows x count) = the columns of `elements`, on all threads.
 void trainer_columns(const trainer *t, int count, const int *elements, double *A);
@@ -58,6 +71,9 @@ fem_status poses_normal(cubature_poses *poses, const reduced_body *b, const doub
 fem_status poses_sample(cubature_poses *poses, const reduced_body *b, const double *rayleigh, double amplitude,
                         double spread, unsigned seed, int count, int *inverted); // as cubature_poses_sample
 
+// One pose for each mode, so small that forces are linear: what a rule learns the stiffness at rest from.
+fem_status poses_small(cubature_poses *poses, const reduced_body *b, double amplitude);
+
 // Halves what inverts an element (smallest <= 0), as often as needed, and evaluates it again; *inverted of them.
 fem_status poses_shrink_inverted(cubature_poses *poses, const reduced_body *b, double *smallest, int *halvings,
                                  int *inverted);
@@ -68,12 +84,14 @@ typedef struct loading {
     const reduced_body *reduced;
     const double       *springs; // r x r, or NULL
     int                 r;       // its
+    reduced_body        crowd;   // a good part of the elements, for rough forces; only `order` is its own
     cubature_rule       sample;  // elements that stand for all
     double             *K0;      // r x r
     double             *L;       // of K0 = L L^T, lower
     double              amplitude;
 } loading;
-// With an amplitude so that the median of the largest displacement is `displacement` (metres).
+// With an amplitude so that the median of the largest displacement is `displacement` (metres). The reduced body must
+// know its modes.
 fem_status loading_create(loading *l, const reduced_body *reduced, const double *springs, double displacement,
                           unsigned seed);
 void       loading_destroy(loading *l);

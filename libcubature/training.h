@@ -5,7 +5,9 @@
 //   error^2 = mean over modes l of sum_t d_lt^2 / sum_t f_lt^2       balanced (d = f~ - f, both over |f_t|).
 //
 // The forces of soft modes are small beside those of stiff ones: an error of 1% of |f| can be most of what holds a soft
-// mode, and it is the soft ones that move. Balanced, each mode counts by its own force (as in P0 eq. 12).
+// mode, and it is the soft ones that move. Balanced, each mode counts by its own force (as in P0 eq. 12). Modes are
+// those of U^T K(0) U where cubature_train and cubature_refit make a rule of one weight an element, since a column of U
+// may be something soft and something stiff; of modal rules and in the parts below they are the columns of U.
 //
 // A chapter of cubature.h: include that.
 #ifndef LIMBER_TRAINING_H
@@ -24,11 +26,12 @@ typedef struct cubature_training_options {
     cubature_method method;
     double          error;        // of the fit, at which the choice of elements ends; (0, 1)
     int             elements;     // at most so many; 0: those of the body
-    int             poses;        // Gaussian; 0: incremental generation (P0 Algorithm 1)
-    int             given_count;  // poses to be used in place of generated ones
-    const double   *given;        // r x given_count
-    double          displacement; // of generated poses: median of the largest displacement, over the body's diagonal
-    double          spread;       // generated poses are multiplied by spread^u, u uniform in (0, 1). 1: as in P0, and
+    int             poses;        // Gaussian; 0: incremental generation (P0 Algorithm 1). A rule of one weight an
+                                  // element gets one more for each mode, near rest
+    int           given_count;    // poses to be used in place of generated ones
+    const double *given;          // r x given_count
+    double        displacement;   // of generated poses: median of the largest displacement, over the body's diagonal
+    double        spread;         // generated poses are multiplied by spread^u, u uniform in (0, 1). 1: as in P0, and
                                   // better in every motion measured so far. (0, 1]
     int           held_out;       // poses that the rule is tested with and not trained with; 0: none
     unsigned      seed;           // of everything random

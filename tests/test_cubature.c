@@ -133,6 +133,91 @@ static void test_inverted_poses(void **state) {
     case_destroy(&c);
 }
 
+// Trained rules of one weight an element are balanced by the modes of K(0): the error against textbook sums. The basis
+// is turned first, so that its columns are none of them.
+static void test_balanced_by_modes(void **state) {
+    (void)state;
+    enum { COUNT = 24 };
+    polynomial_case c;
+    cubature_poses  poses;
+    body_create(&c, FEM_MOONEY_RIVLIN);
+    double zero[R] = {0}, V[R * R], values[R], f[R], top = 0, columns_top = 0;
+    assert_ok(cubature_poses_sample(&poses, c.body, R, c.U, rayleigh, 0.3, 1, 5, COUNT, NULL));
+    cubature_forces full = cubature_full_forces(c.full);
+    full.evaluate(full.model, zero, NULL, NULL, V, c.work);
+    assert_ok(dense_symmetric_eigen(R, V, values));
+    for (int method = 0; method < 3; method++) {
+        cubature_training_options o = cubature_training_default_options();
+        cubature_training_report  report;
+        cubature_rule             rule;
+        o.method = (cubature_method)method, o.given = poses.q, o.given_count = COUNT, o.held_out = 0, o.error = 0.1;
+        assert_ok(cubature_train(&rule, c.body, R, c.U, rayleigh, &o, NULL, &report));
+        top = columns_top = 0;
+        for (int l = 0; l < R; l++) {
+            double d2 = 0, f2 = 0, column_d2 = 0, column_f2 = 0;
+            for (int t = 0; t < COUNT; t++) {
+                double d = 0, g = 0, norm = dense_norm(R, poses.f + R * t);
+                cubature_rule_plain(&rule, poses.q + R * t, NULL, f, NULL);
+                dense_axpy(R, -1, poses.f + R * t, f);
+                for (int i = 0; i < R; i++) d += V[R * l + i] * f[i], g += V[R * l + i] * poses.f[R * t + i];
+                d2 += d * d / norm / norm, f2 += g * g / norm / norm;
+                column_d2 += f[l] * f[l] / norm / norm,
+                    column_f2 += poses.f[R * t + l] * poses.f[R * t + l] / norm / norm;
+            }
+            top += d2 / f2 / R, columns_top += column_d2 / column_f2 / R;
+        }
+        double by_modes = sqrt(top), by_columns = sqrt(columns_top);
+        print_message("%s: %.4f, by modes %.4f, by columns %.4f\n", cubature_method_name(o.method), report.fit_error,
+                      by_modes, by_columns);
+        assert_true(fabs((method == CUBATURE_MODAL ? by_columns : by_modes) / report.fit_error - 1) < 1e-6);
+        assert_true(fabs(by_modes / by_columns - 1) > 1e-3);
+        cubature_rule_destroy(&rule);
+    }
+    cubature_poses_destroy(&poses);
+    case_destroy(&c);
+}
+
+// Gaussian poses and one near rest for each mode: the stiffness at rest is learnt with the rest.
+static void test_near_rest(void **state) {
+    (void)state;
+    polynomial_case c;
+    cubature_poses  poses;
+    reduced_body    reduced;
+    double          off = 0, K0[R * R], zero[R] = {0};
+    body_create(&c, FEM_NEOHOOKEAN);
+    assert_ok(reduced_body_create(&reduced, c.body, R, c.U));
+    assert_ok(reduced_body_modes(&reduced));
+    assert_ok(poses_small(&poses, &reduced, 0.3));
+    cubature_forces full = cubature_full_forces(c.full);
+    full.evaluate(full.model, zero, NULL, NULL, K0, c.work);
+    assert_true(test_relative_error(R * R, reduced.K0, K0) < 1e-13 && poses.count == R);
+    for (int k = 0; k < R; k++) {
+        double f[R];
+        dense_gemv_set(R, R, 1, K0, poses.q + R * k, f);
+        off = fmax(off, test_relative_error(R, poses.f + R * k, f));
+        assert_true(fabs(dense_norm(R, f) / (3e-5 * sqrt(reduced.values[k])) - 1) < 1e-9);
+        for (int i = 0; i < k; i++)
+            assert_true(fabs(dense_dot(R, poses.f + R * i, poses.q + R * k)) <
+                        1e-3 * dense_dot(R, poses.f + R * k, poses.q + R * k));
+    }
+    print_message("forces near rest within %.1e of K(0) q\n", off);
+    assert_true(off < 1e-3);
+    cubature_poses_destroy(&poses);
+    reduced_body_destroy(&reduced);
+    cubature_training_options o = cubature_training_default_options();
+    cubature_training_report  report;
+    cubature_rule             rule;
+    o.loaded = false, o.poses = 50, o.error = 0.05;
+    assert_ok(cubature_train(&rule, c.body, R, c.U, rayleigh, &o, NULL, &report));
+    assert_int_equal(report.poses, 50 + R);
+    cubature_rule_destroy(&rule);
+    o.method = CUBATURE_MODAL;
+    assert_ok(cubature_train(&rule, c.body, R, c.U, rayleigh, &o, NULL, &report));
+    assert_int_equal(report.poses, 50);
+    cubature_rule_destroy(&rule);
+    case_destroy(&c);
+}
+
 static void test_methods(void **state) {
     (void)state;
     polynomial_case c;
@@ -208,6 +293,7 @@ static void test_springs(void **state) {
     int             inverted = 0;
     body_create(&c, FEM_NEOHOOKEAN);
     assert_ok(reduced_body_create(&reduced, c.body, R, c.U));
+    assert_ok(reduced_body_modes(&reduced));
     assert_ok(loading_create(&plain, &reduced, NULL, 0.1, 1));
     memcpy(S, plain.K0, sizeof S);
     for (int i = 0; i < R * R; i++) twice[i] = 2 * S[i];
@@ -257,6 +343,7 @@ static void test_loaded(void **state) {
     body_create(&c, FEM_NEOHOOKEAN);
     double *u = fem_alloc((size_t)c.n, sizeof *u);
     assert_ok(reduced_body_create(&reduced, c.body, R, c.U));
+    assert_ok(reduced_body_modes(&reduced));
     assert_ok(loading_create(&l, &reduced, NULL, 0.1, 1));
     for (int t = 0; t < DRAWS; t++) {
         loading_draw(&l, 3, t, p);
@@ -432,11 +519,18 @@ static void test_sample_of_slender_body(void **state) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forces),         cmocka_unit_test(test_gaussian),
-        cmocka_unit_test(test_inverted_poses), cmocka_unit_test(test_methods),
-        cmocka_unit_test(test_incremental),    cmocka_unit_test(test_springs),
-        cmocka_unit_test(test_loaded),         cmocka_unit_test(test_checkpoint),
-        cmocka_unit_test(test_sample),         cmocka_unit_test(test_sample_of_slender_body),
+        cmocka_unit_test(test_forces),
+        cmocka_unit_test(test_gaussian),
+        cmocka_unit_test(test_inverted_poses),
+        cmocka_unit_test(test_methods),
+        cmocka_unit_test(test_balanced_by_modes),
+        cmocka_unit_test(test_near_rest),
+        cmocka_unit_test(test_incremental),
+        cmocka_unit_test(test_springs),
+        cmocka_unit_test(test_loaded),
+        cmocka_unit_test(test_checkpoint),
+        cmocka_unit_test(test_sample),
+        cmocka_unit_test(test_sample_of_slender_body),
         cmocka_unit_test(test_bad_input),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
