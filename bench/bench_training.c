@@ -200,32 +200,35 @@ static void figure_15(const cubature_case *c, const cubature_poses *others) {
         static const char *const  names[] = {"optimized, 1000 random poses", "modal, 1000 random poses",
                                              "modal, incremental poses",     "modal, 5000 random poses",
                                              "modal, loaded poses",          "empirical, loaded poses"};
-        cubature_poses            poses;
+        cubature_poses            poses = {0};
         cubature_rule             rule;
         cubature_training_report  report = {0};
         double                    begin = bench_processor_seconds(), made;
         cubature_training_options o = cubature_training_default_options();
         o.error = 0.03, o.balanced = way > 3;
         o.method = way == 0 ? CUBATURE_OPTIMIZED : way == 5 ? CUBATURE_EMPIRICAL : CUBATURE_MODAL;
-        if (way == 2)
-            incremental(c, true, 5000, 0.005, 1, &poses, &report);
-        else if (way > 3)
-            bench_try(
-                cubature_poses_generate(&poses, c->body.body, c->basis.r, c->basis.U, c->rayleigh, &o, NULL, &report));
-        else
-            cubature_case_poses(c, 0.1, 1, way == 3 ? 5000 : 1000, &poses, NULL);
-        made = bench_processor_seconds() - begin;
-        double seconds, error;
-        if (way == 0 || way > 3) {
+        double seconds = 0, error;
+        if (way > 3) {
+            o.held_out = 0;
+            bench_try(cubature_train(&rule, c->body.body, c->basis.r, c->basis.U, c->rayleigh, &o, NULL, &report));
+            made = report.seconds_poses, seconds = report.seconds_fit, poses.count = report.poses;
+        } else {
+            if (way == 2)
+                incremental(c, true, 5000, 0.005, 1, &poses, &report);
+            else
+                cubature_case_poses(c, 0.1, 1, way == 3 ? 5000 : 1000, &poses, NULL);
+            made = bench_processor_seconds() - begin;
+        }
+        if (way == 0) {
             begin = bench_processor_seconds();
             bench_try(cubature_fit(&rule, c->body.body, c->basis.r, c->basis.U, &poses, &o, NULL, NULL));
             seconds = bench_processor_seconds() - begin;
-            error = cubature_rule_error(&rule, others, false);
-        } else {
-            fixed_fit f = fit_sample(c, &poses, others, &rule);
-            seconds = f.seconds, error = f.other;
+        } else if (way < 4) {
+            seconds = fit_sample(c, &poses, others, &rule).seconds;
         }
-        printf("   %s: %d poses in %.2f s, fit %.2f s of processor time, %d elements, error at other poses %.2f%%\n",
+        error = cubature_rule_error(&rule, others, false);
+        printf("   %s: %d poses in %.2f s, fit %.2f s of processor time (of the last two wall clock), %d elements, "
+               "error at other poses %.2f%%\n",
                names[way], poses.count, made, seconds, rule.count, 100 * error);
         forces = cubature_rule_forces(&rule);
         if (tip_run_reduced(&one, p.step, &forces, p.load, p.row, solve_for(o.method), 1e-6, 20)) {

@@ -276,6 +276,19 @@ static void test_incremental(void **state) {
         cubature_rule_destroy(&again);
         cubature_poses_destroy(&poses);
         cubature_rule_destroy(&rule);
+        // an error that needs more elements than so many poses allow: more poses
+        o.error = 0.001, o.settled = 0.5;
+        assert_ok(cubature_poses_generate(&poses, c.body, R, c.U, rayleigh, &o, NULL, &alone));
+        cubature_poses_destroy(&poses);
+        assert_ok(cubature_train(&rule, c.body, R, c.U, rayleigh, &o, NULL, &report));
+        print_message("error %g: %d poses, %d at first, %d elements, fit %.5f\n", o.error, report.poses, alone.poses,
+                      rule.count, report.fit_error);
+        assert_true(report.reached && report.poses > alone.poses && rule.count > 2 * alone.poses / 3 + 1);
+        cubature_rule_destroy(&rule);
+        o.most_poses = alone.poses + 5;
+        assert_ok(cubature_train(&rule, c.body, R, c.U, rayleigh, &o, NULL, &report));
+        assert_true(!report.reached && report.poses == alone.poses + 5);
+        cubature_rule_destroy(&rule);
     }
     case_destroy(&c);
 }
