@@ -332,7 +332,9 @@ done:
 }
 
 // Several times as many rows as a rule of 1% has elements; the weights of a modal rule have the rows of one mode each.
-static int loaded_count(const training *t) { return (is_modal(t) ? 3 : 1) * (100 + 6 * t->r); }
+static int loaded_count(const training *t) {
+    return (int)((is_modal(t) ? 3 : 1) * (100 + 6 * t->r) * fmin(1, fmax(0.5, sqrt(0.01 / t->options->error))));
+}
 
 static fem_status make_poses(training *t, double *centre, double *sigma) {
     fem_status                       status = FEM_OK;
