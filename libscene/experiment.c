@@ -49,17 +49,21 @@ fem_status scene_changes_write(const char *folder, int count, const scene_change
     fem_status status = FEM_OK;
     fem_file  *file = NULL;
     FEM_TRY(create_file(&file, folder, "stitching.csv"));
-    fem_file_print(file, "time,stitches,form,rebuilt,mode,frequency,residual,error,share\n");
+    bool several = false;
+    for (int i = 0; i < count; i++) several = several || changes[i].instance;
+    fem_file_print(file, "time,stitches,form,rebuilt,mode,frequency,residual,error,share%s\n",
+                   several ? ",instance" : "");
     for (int i = 0; i < count; i++) {
         const scene_change *c = &changes[i];
+        const char         *comma = several ? "," : "", *instance = several ? c->instance : "";
         for (int j = 0; j < c->quality.count; j++)
-            fem_file_print(file, "%.12g,%d,%s,%d,%d,%.9g,%.6g,%.6g,%.9g\n", c->time, c->stitches,
+            fem_file_print(file, "%.12g,%d,%s,%d,%d,%.9g,%.6g,%.6g,%.9g%s%s\n", c->time, c->stitches,
                            scene_stitch_form_name(c->form), c->rebuilt, j + 1,
                            sqrt(fmax(c->frequency2[j], 0)) / 6.283185307179586, c->quality.residual[j],
-                           c->quality.error[j], c->quality.share[j]);
+                           c->quality.error[j], c->quality.share[j], comma, instance);
         if (c->quality.count == 0)
-            fem_file_print(file, "%.12g,%d,%s,%d,,,,,\n", c->time, c->stitches, scene_stitch_form_name(c->form),
-                           c->rebuilt);
+            fem_file_print(file, "%.12g,%d,%s,%d,,,,,%s%s\n", c->time, c->stitches, scene_stitch_form_name(c->form),
+                           c->rebuilt, comma, instance);
     }
     FEM_TRY(fem_file_commit(file));
 done:
@@ -281,6 +285,11 @@ fem_status scene_stitch_experiment(scene *s, const char *folder, bool runs, cons
         return fem_fail(FEM_BAD_INPUT,
                         "%s: nothing is stitched: expected \"actions\" with \"stitch\", \"unstitch\", \"cut\", or "
                         "\"stiffness\" of a part with \"seams\"",
+                        s->path);
+    if (s->forest.count > 0)
+        return fem_fail(FEM_BAD_INPUT,
+                        "%s: the experiment is of one body, expected a single object, or \"seams\" beside \"objects\" "
+                        "that make one of them",
                         s->path);
     FEM_TRY(make_folders(folder));
     FEM_TRY(run_rounds(s, progress, &x));

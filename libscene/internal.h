@@ -483,6 +483,16 @@ fem_status scene_read_stitch(scene_reader *reader, const cJSON *node, const raw_
                              scene_action *action);
 // Goes through the changes in the order of their times: what each does to the body as it is then, and whether it can.
 fem_status scene_plan_stitches(scene_reader *reader, const cJSON *actions, scene *s);
+// The same of one body, the part that the scene simulates. `number`: of its actions in the file; NULL: as they come.
+fem_status scene_plan_body(scene_reader *reader, const cJSON *actions, const int *number, scene *s);
+fem_status scene_check_stitched_modes(const scene_reader *reader, const cJSON *node, const scene_part *part);
+// Of several objects (load_stitch_instances.c): the instances that "INSTANCE/SEAM" or "SEAM" means, into load.on; of
+// them those that the selection `within` touches; and what is done to each.
+fem_status scene_find_stitched(scene_reader *reader, const cJSON *node, const char *name, const scene *s,
+                               scene_action *action);
+fem_status scene_narrow_stitched(const scene_reader *reader, const cJSON *node, const scene *s, scene_action *action);
+fem_status scene_plan_instances(scene_reader *reader, const cJSON *actions, scene *s);
+void       scene_stitched_destroy(scene_forest *forest);
 // The wind of an environment, when it has one; the path stands at the environment.
 fem_status scene_read_wind(scene_reader *reader, const cJSON *environment, const raw_environment *raw, scene *s);
 fem_status scene_read_obstacle(scene_reader *reader, const cJSON *node, scene_obstacle *obstacle);

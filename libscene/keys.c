@@ -508,7 +508,7 @@ static const scene_key action_keys[] = {
      .about = "another material of the same type from `start` on, by name; reduced bodies with polynomial forces only"},
     {.name = "stiffness", .alternative = true, POSITIVE(1e12), AT(raw_action, stiffness), .about = "factor on the stiffness of domains, or of pieces of a stitched body, from `start` on; of what it was at first"},
     {.name = "frequency", .alternative = true, POSITIVE(1e6), AT(raw_action, frequency), .about = "factor on the frequencies of domains from `start` on"},
-    {.name = "stitch", .type = KEY_TEXT, .alternative = true, AT(raw_action, stitch), .about = "a seam of the part, by name, that springs hold together from `start` on; reduced bodies"},
+    {.name = "stitch", .type = KEY_TEXT, .alternative = true, AT(raw_action, stitch), .about = "a seam of the part, by name, that springs hold together from `start` on; reduced bodies. Of several objects `INSTANCE/SEAM`, or `SEAM` of all that have it"},
     {.name = "unstitch", .type = KEY_TEXT, .alternative = true, AT(raw_action, unstitch), .about = "a seam whose stitches are taken out"},
     {.name = "cut", .type = KEY_TEXT, .alternative = true, AT(raw_action, cut), .about = "a seam that is grown together, with springs 1000 times as stiff as the material, until it is opened"},
     {.name = "spring", .only = 1 << SCENE_STITCH, .fallback = {0}, .otherwise = "1000 times the material's there", .unit = "N/m", .low = 0, .low_open = true, .high = 1e30, AT(raw_action, spring), .about = "stiffness of a stitch"},

@@ -36,6 +36,7 @@ void scene_forest_destroy(scene_forest *forest) {
     for (int i = 0; i < forest->count; i++) fem_free((char *)(size_t)forest->instances[i].name);
     fem_free(forest->instances), fem_free(forest->motion), fem_free(forest->vertex), fem_free(forest->element);
     fem_free(forest->parts);
+    scene_stitched_destroy(forest);
     *forest = (scene_forest){0};
 }
 

@@ -236,23 +236,31 @@ static fem_status find_seam(scene_reader *reader, const cJSON *node, const char 
     return reader_fail(reader, node, "the part has no such seam%s", suggestion_text(&suggestion));
 }
 
+fem_status scene_check_stitched_modes(const scene_reader *reader, const cJSON *node, const scene_part *part) {
+    if (part->modes.method == SCENE_MODES_LANCZOS || part->modes.method == SCENE_MODES_KRYLOV) return FEM_OK;
+    return reader_fail(reader, node,
+                       "stitching brings modes up to date, expected \"modes\": {\"method\": \"lanczos\"} or "
+                       "\"krylov\" in parts.%.60s",
+                       part->name);
+}
+
 fem_status scene_read_stitch(scene_reader *reader, const cJSON *node, const raw_action *raw, const scene *s,
                              scene_action *action) {
     fem_status        status = FEM_OK;
     const scene_part *part = &s->parts[s->object];
     const char       *name = raw->stitch ? raw->stitch : raw->unstitch ? raw->unstitch : raw->cut;
     const char       *key = raw->stitch ? "stitch" : raw->unstitch ? "unstitch" : raw->cut ? "cut" : "stiffness";
-    if (s->method != SCENE_REDUCED || s->tree.domains.count > 0 || s->forest.count > 0 || part->fixed.count == 0)
+    bool              forest = s->forest.count > 0;
+    if (s->method != SCENE_REDUCED || s->tree.domains.count > 0 || (!forest && part->fixed.count == 0))
         return reader_fail(reader, node,
-                           "only reduced bodies in one part with \"fixed\" vertices are stitched, expected \"solver\": "
-                           "{\"method\": \"reduced\"}");
-    if (part->modes.method != SCENE_MODES_LANCZOS && part->modes.method != SCENE_MODES_KRYLOV)
-        return reader_fail(reader, node,
-                           "stitching brings modes up to date, expected \"modes\": {\"method\": \"lanczos\"} or "
-                           "\"krylov\" in parts.%.60s",
-                           part->name);
+                           "only reduced bodies that are not cut into domains and have \"fixed\" vertices are "
+                           "stitched, expected \"solver\": {\"method\": \"reduced\"}");
+    if (!forest) FEM_TRY(scene_check_stitched_modes(reader, node, part));
     size_t length = reader_enter(reader, key);
-    if (name) FEM_TRY(find_seam(reader, cJSON_GetObjectItemCaseSensitive(node, key), name, part, &action->seam));
+    if (name && forest)
+        FEM_TRY(scene_find_stitched(reader, cJSON_GetObjectItemCaseSensitive(node, key), name, s, action));
+    if (name && !forest)
+        FEM_TRY(find_seam(reader, cJSON_GetObjectItemCaseSensitive(node, key), name, part, &action->seam));
     reader_leave(reader, length);
     if (raw->domain) {
         reader_enter(reader, "domain");
@@ -263,6 +271,7 @@ fem_status scene_read_stitch(scene_reader *reader, const cJSON *node, const raw_
     if (raw->within) {
         length = reader_enter(reader, "within");
         FEM_TRY(scene_select(reader, raw->within, &part->mesh, &action->within));
+        if (forest) FEM_TRY(scene_narrow_stitched(reader, raw->within, s, action));
         reader_leave(reader, length);
     }
 done:
@@ -284,6 +293,7 @@ typedef struct plan {
     int            count; // stitches at the time that is being looked at
     size_t         capacity;
     modes_stitch  *list;
+    const int     *number; // of the actions in the file; NULL: as they come
 } plan;
 
 static bool among(const scene_vertices *within, int vertex) {
@@ -387,9 +397,10 @@ static fem_status plan_all(plan *p, const cJSON *actions) {
     scene     *s = p->s;
     size_t     length = reader_enter(p->reader, "actions");
     for (int i = 0; i < s->action_count; i++) {
+        int number = p->number ? p->number[i] : i;
         if (s->actions[i].kind != SCENE_CUT) continue;
-        size_t inner = reader_enter_index(p->reader, i);
-        FEM_TRY(plan_grown(p, cJSON_GetArrayItem(actions, i), &s->actions[i]));
+        size_t inner = reader_enter_index(p->reader, number);
+        FEM_TRY(plan_grown(p, cJSON_GetArrayItem(actions, number), &s->actions[i]));
         reader_leave(p->reader, inner);
     }
     s->grown = fem_copy(p->list, (size_t)p->count, sizeof *p->list);
@@ -403,8 +414,9 @@ static fem_status plan_all(plan *p, const cJSON *actions) {
         if (isinf(next)) break;
         for (int i = 0; i < s->action_count; i++) {
             if (!is_change(&s->actions[i]) || s->actions[i].start != next) continue;
-            size_t inner = reader_enter_index(p->reader, i);
-            FEM_TRY(plan_action(p, cJSON_GetArrayItem(actions, i), &s->actions[i]));
+            int    number = p->number ? p->number[i] : i;
+            size_t inner = reader_enter_index(p->reader, number);
+            FEM_TRY(plan_action(p, cJSON_GetArrayItem(actions, number), &s->actions[i]));
             reader_leave(p->reader, inner);
         }
         after = next;
@@ -414,22 +426,15 @@ done:
     return status;
 }
 
-fem_status scene_plan_stitches(scene_reader *reader, const cJSON *actions, scene *s) {
+fem_status scene_plan_body(scene_reader *reader, const cJSON *actions, const int *number, scene *s) {
     fem_status       status = FEM_OK;
     scene_part      *part = &s->parts[s->object];
-    plan             p = {.reader = reader, .s = s, .part = part};
+    plan             p = {.reader = reader, .s = s, .part = part, .number = number};
     fem_sparse       K = {0};
     fem_body        *body = NULL;
     double          *u = NULL;
     fem_body_options options = fem_body_default_options();
     size_t           n = 3 * (size_t)part->mesh.vertex_count;
-    bool             stitches = false;
-    for (int i = 0; i < s->action_count; i++) stitches = stitches || is_change(&s->actions[i]);
-    if (!stitches) return FEM_OK;
-    for (int i = 0; i < s->action_count; i++)
-        if (s->actions[i].kind == SCENE_MATERIAL)
-            return reader_fail(reader, cJSON_GetArrayItem(actions, i),
-                               "actions[%d]: a body that is stitched keeps its materials, expected \"stiffness\"", i);
     options.quadrature = part->quadrature;
     p.fixed = fem_calloc(n, 1);
     u = fem_calloc(n, sizeof *u);
@@ -448,4 +453,15 @@ done:
     fem_sparse_destroy(&K);
     fem_body_destroy(body);
     return status;
+}
+
+fem_status scene_plan_stitches(scene_reader *reader, const cJSON *actions, scene *s) {
+    bool stitches = false;
+    for (int i = 0; i < s->action_count; i++) stitches = stitches || is_change(&s->actions[i]);
+    if (!stitches) return FEM_OK;
+    for (int i = 0; i < s->action_count; i++)
+        if (s->actions[i].kind == SCENE_MATERIAL)
+            return reader_fail(reader, cJSON_GetArrayItem(actions, i),
+                               "actions[%d]: a body that is stitched keeps its materials, expected \"stiffness\"", i);
+    return s->forest.count > 0 ? scene_plan_instances(reader, actions, s) : scene_plan_body(reader, actions, NULL, s);
 }

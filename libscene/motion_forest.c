@@ -1,7 +1,7 @@
 // Scenes of several objects: instances of parts in one tree. u and v are of the mesh of all instances together.
 #include "libscene/class.h"
+#include "libscene/forest_motion.h"
 #include "libscene/internal.h"
-#include "libscene/motion.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -39,24 +39,10 @@ void scene_report_forest(const scene *s, const solver_forest *f, scene_result *r
 
 // ---- the motion ----------------------------------------------------------------------------------------------------
 
-// What a driven root follows.
-typedef struct forest_drive {
-    const scene_move   *move;
-    solver_frame_motion rest;
-    double              h;
-} forest_drive;
-
-typedef struct forest_motion {
-    scene_tree_motion    common;
-    solver_forest       *forest;
-    forest_drive        *drives; // per instance; move NULL: not driven
-    double              *space;
-    solver_frame_motion *shown; // per instance
-} forest_motion;
-
 static void destroy(scene_motion *motion) {
     forest_motion *m = (forest_motion *)motion;
     scene_tree_motion_end(&m->common);
+    forest_end_stitching(m);
     solver_forest_destroy(m->forest);
     fem_free(m->drives), fem_free(m->space), fem_free(m->shown);
     fem_free(m);
@@ -132,9 +118,10 @@ static fem_status find_point(scene_tree_motion *common, int vertex, int *point) 
 // Samples of an instance: the surface of its part, in its own size.
 static fem_status make_samples(const forest_motion *m, int instance, const double *area, solver_samples *samples) {
     const solver_class *c = m->forest->classes[m->common.s->forest.instances[instance].part];
-    size_t              r = (size_t)c->basis.r, vertices = (size_t)c->mesh.vertex_count, n = (size_t)c->basis.n;
+    const modes_basis  *basis = solver_forest_basis(m->forest, instance);
+    size_t              r = (size_t)basis->r, vertices = (size_t)c->mesh.vertex_count, n = (size_t)basis->n;
     double              scale = m->forest->world[instance].scale;
-    *samples = (solver_samples){.r = c->basis.r};
+    *samples = (solver_samples){.r = basis->r};
     samples->X = fem_alloc(3 * vertices, sizeof(double));
     samples->U = fem_alloc(3 * vertices * r + 1, sizeof(double));
     samples->area = fem_alloc(vertices, sizeof(double));
@@ -145,36 +132,37 @@ static fem_status make_samples(const forest_motion *m, int instance, const doubl
         samples->area[k] = scale * scale * area[v];
         for (size_t i = 0; i < 3; i++) {
             samples->X[3 * k + i] = scale * c->mesh.vertices[3 * v + i];
-            for (size_t l = 0; l < r; l++) samples->U[(3 * k + i) * r + l] = scale * c->basis.U[n * l + 3 * v + i];
+            for (size_t l = 0; l < r; l++) samples->U[(3 * k + i) * r + l] = scale * basis->U[n * l + 3 * v + i];
         }
     }
     return FEM_OK;
 }
 
 static fem_status make_instance_contact(forest_motion *m, int instance, const double *area) {
-    fem_status          status = FEM_OK;
-    solver_samples      samples = {0};
-    const solver_class *c = m->forest->classes[m->common.s->forest.instances[instance].part];
-    double              s = m->forest->world[instance].scale, cube = s * s * s;
-    size_t              r = (size_t)c->basis.r;
-    double             *M = fem_copy(c->inertia.Mqq, r * r + 0, sizeof *M);
+    fem_status            status = FEM_OK;
+    solver_samples        samples = {0};
+    const solver_class   *c = m->forest->classes[m->common.s->forest.instances[instance].part];
+    const solver_inertia *inertia = m->forest->own[instance] ? &m->forest->own[instance]->inertia : &c->inertia;
+    double                s = m->forest->world[instance].scale, cube = s * s * s;
+    size_t                r = (size_t)inertia->r;
+    double               *M = fem_copy(inertia->Mqq, r * r, sizeof *M);
     if (!M && r > 0) return fem_fail(FEM_NO_MEMORY, "no memory for contact");
     for (size_t i = 0; i < r * r; i++) M[i] *= cube * s * s; // as x = p + Q s (X + U q)
     FEM_TRY(make_samples(m, instance, area, &samples));
-    FEM_TRY(scene_contacts_add(&m->common.contacts, instance, &samples, M, cube * c->inertia.m));
+    FEM_TRY(scene_contacts_add(&m->common.contacts, instance, &samples, M, cube * inertia->m));
 done:
     fem_free(M);
     solver_samples_destroy(&samples);
     return status;
 }
 
-static fem_status make_contact(forest_motion *m, char **notes) {
+static fem_status make_contact(forest_motion *m) {
     fem_status status = FEM_OK;
     int        most = 0;
     double   **area = NULL;
     if (m->common.s->obstacle_count == 0) return FEM_OK;
-    for (int k = 0; k < m->forest->part_count; k++)
-        if (m->forest->classes[k] && m->forest->classes[k]->basis.r > most) most = m->forest->classes[k]->basis.r;
+    for (int i = 0; i < m->forest->count; i++)
+        if (solver_forest_basis(m->forest, i)->r > most) most = solver_forest_basis(m->forest, i)->r;
     area = fem_calloc((size_t)m->forest->part_count, sizeof *area);
     if (!area) return fem_fail(FEM_NO_MEMORY, "no memory for contact");
     FEM_TRY(scene_contacts_create(&m->common.contacts, m->common.s, m->common.tree, m->forest->count, most));
@@ -184,7 +172,6 @@ static fem_status make_contact(forest_motion *m, char **notes) {
                                        m->common.s->parts[k].skin, &area[k]));
     for (int i = 0; i < m->forest->count; i++)
         FEM_TRY(make_instance_contact(m, i, area[m->common.s->forest.instances[i].part]));
-    FEM_TRY(scene_contacts_note(&m->common.contacts, "instances", notes));
 done:
     for (int k = 0; area && k < m->forest->part_count; k++) fem_free(area[k]);
     fem_free(area);
@@ -197,7 +184,7 @@ static fem_status make_wind(forest_motion *m) {
     const solver_forest *f = m->forest;
     int                  count = 0;
     if (!m->common.s->windy) return FEM_OK;
-    scene_sail *sails = fem_calloc((size_t)f->part_count, sizeof *sails);
+    scene_sail *sails = fem_calloc((size_t)f->part_count + (size_t)m->own_count, sizeof *sails);
     if (!sails) return fem_fail(FEM_NO_MEMORY, "no memory for wind on %d parts", f->part_count);
     for (int k = 0; k < f->part_count; k++) // in the order of the tree's classes: parts without instances have none
         if (f->classes[k])
@@ -206,6 +193,13 @@ static fem_status make_wind(forest_motion *m) {
                                           .triangle_count = m->common.s->parts[k].skin_count,
                                           .basis = &f->classes[k]->basis,
                                           .drag = m->common.s->parts[k].drag};
+    for (int i = 0; i < f->count; i++) // and then those that instances have of their own
+        if (f->own[i])
+            sails[count++] = (scene_sail){.mesh = &f->classes[f->given[i].part]->mesh,
+                                          .triangles = m->common.s->parts[f->given[i].part].skin,
+                                          .triangle_count = m->common.s->parts[f->given[i].part].skin_count,
+                                          .basis = &f->own[i]->basis,
+                                          .drag = m->common.s->parts[f->given[i].part].drag};
     FEM_TRY(scene_wind_create(&m->common.wind, m->common.s, count, sails, f->count));
 done:
     fem_free(sails);
@@ -240,6 +234,26 @@ done:
     return status;
 }
 
+fem_status forest_build_tree(forest_motion *m) {
+    fem_status         status = FEM_OK;
+    scene_tree_motion *c = &m->common;
+    FEM_TRY(solver_forest_tree(&c->tree, m->forest, &c->s->tree.options));
+    FEM_TRY(place_roots(m));
+    solver_tree_set_gravity(c->tree, c->s->gravity);
+    for (int k = 0; k < c->loaded; k++) FEM_TRY(find_point(c, c->vertices[k], &c->points[k]));
+    FEM_TRY(make_contact(m));
+    FEM_TRY(make_wind(m));
+done:
+    return status;
+}
+
+void forest_leave_tree(scene_tree_motion *common) {
+    scene_contacts_destroy(&common->contacts);
+    scene_wind_destroy(common->wind);
+    solver_tree_destroy(common->tree);
+    fem_free(common->points);
+}
+
 fem_status scene_motion_forest(scene_motion **motion, const scene *s, const fem_progress *progress, char **notes) {
     fem_status     status = FEM_OK;
     forest_motion *m = fem_calloc(1, sizeof *m);
@@ -257,13 +271,12 @@ fem_status scene_motion_forest(scene_motion **motion, const scene *s, const fem_
         status = fem_fail(FEM_NO_MEMORY, "no memory for %zu instances", count);
         goto done;
     }
-    FEM_TRY(solver_forest_tree(&c->tree, m->forest, &s->tree.options));
-    FEM_TRY(place_roots(m));
-    solver_tree_set_gravity(c->tree, s->gravity);
+    m->progress = progress, m->notes = notes;
+    FEM_TRY(forest_build_tree(m));
     FEM_TRY(scene_tree_motion_load(c, NULL, find_point));
-    FEM_TRY(make_contact(m, notes));
-    FEM_TRY(make_wind(m));
+    FEM_TRY(scene_contacts_note(&c->contacts, "instances", notes));
     FEM_TRY(scene_tree_motion_stiffen(c, 0));
+    if (s->forest.stitched_count > 0) FEM_TRY(forest_begin_stitching(m));
     *motion = &c->base;
     m = NULL;
 done:

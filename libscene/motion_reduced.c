@@ -441,35 +441,11 @@ static fem_status take_class(reduced_motion *m, scene_class *class, const scene_
     m->class = class, m->contact = contact;
     m->gravity = gravity, m->load = load, m->loads = loads, m->M = M, m->row = row;
     gravity = load = loads = M = row = NULL, contact = NULL;
-    status = use_contact(m);
+    (void)use_contact(m); // made for this class, it is not refused
 done:
     fem_free(gravity), fem_free(load), fem_free(loads), fem_free(M), fem_free(row);
     solver_contact_destroy(contact);
     return status;
-}
-
-static fem_status note_change(reduced_motion *m, const scene_change *c) {
-    char text[900];
-    int  used = snprintf(text, sizeof text, "at %.4g s: %d stitches, ", c->time, c->stitches);
-    if (c->first)
-        used += snprintf(text + used, sizeof text - (size_t)used, "the body has its first modes again");
-    else
-        used += snprintf(text + used, sizeof text - (size_t)used, "%s modes in %.3g s", scene_stitch_form_name(c->form),
-                         c->seconds_modes);
-    if (c->quality.count > 0)
-        used += snprintf(text + used, sizeof text - (size_t)used,
-                         "; of %d frequencies the worst is about %.2g %% off, of the true modes at least %.4g %% is in "
-                         "the basis%s%s%s",
-                         c->quality.count, 100 * c->quality.worst_error, 100 * c->quality.least_share,
-                         c->quality.rebuild ? "; " : "", c->quality.rebuild ? c->quality.reason : "",
-                         c->rebuilt           ? ": made anew"
-                         : c->quality.rebuild ? ": they should be made anew"
-                                              : "");
-    if (c->forces.mean > 0)
-        used += snprintf(text + used, sizeof text - (size_t)used, "; old forces are %.2g %% off, %s",
-                         100 * c->forces.mean, c->reused ? "used again" : "made anew");
-    if (used < 0) return FEM_OK;
-    return scene_add_note(m->notes, text);
 }
 
 // J, kinetic and of strain
@@ -478,9 +454,6 @@ static double present_energy(const reduced_motion *m) {
     solver_reduced_energies(m->held, &e);
     return e.kinetic + fabs(e.strain);
 }
-
-// A body without stitches is in its first class when that has all but this part of its energy.
-static const double AT_HOME = 1e-3;
 
 // One change: the class of the body as it is then, from a state (NULL: at rest); `carry`: nothing of it is lost. A
 // change that cannot be made leaves everything as it was.
@@ -505,7 +478,7 @@ static fem_status make_change(reduced_motion *m, double time, const double *stat
     // of the shape before: gaps that the new basis has closed were work of the springs
     change.state.springs = energy;
     change.state.unexplained = change.state.energy_after - change.state.energy_before - energy;
-    FEM_TRY(note_change(m, &change));
+    FEM_TRY(scene_note_change(&change, m->notes));
     m->base.changes[m->base.change_count++] = change;
     change = (scene_change){0};
 done:
@@ -538,7 +511,7 @@ static fem_status change_now(reduced_motion *m, double time) {
         found = scene_stitching_lost(m->stitching, &m->first->basis, m->state, &lost);
     FEM_TRY(scene_stitching_set(m->stitching, m->stitched, &back));
     FEM_TRY(found);
-    bool carry = moves && !(lost <= AT_HOME * present_energy(m));
+    bool carry = moves && !(lost <= SCENE_AT_HOME * present_energy(m));
     status = make_change(m, time, moves ? m->state : NULL, carry);
 done:
     return status;
@@ -552,7 +525,7 @@ static fem_status go_home(reduced_motion *m) {
     for (int j = 0; j < m->class->basis.r; j++)
         if (m->class->carried[j])
             energy += state->dq[j] * state->dq[j] / 2 + m->class->basis.omega2[j] * state->q[j] * state->q[j] / 2;
-    if (energy > AT_HOME * present_energy(m)) return FEM_OK;
+    if (energy > SCENE_AT_HOME * present_energy(m)) return FEM_OK;
     const scene_passage plain = {0};
     fem_status          status = take_class(m, m->first, &plain, NULL);
     if (status == FEM_OK) m->carries = 0;

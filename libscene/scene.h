@@ -111,7 +111,7 @@ typedef struct scene_action {
     fem_material      material; // SCENE_MATERIAL
     int               region;   // SCENE_MATERIAL: of the mesh, -1 = all
     int               domain;   // SCENE_STIFFNESS, SCENE_FREQUENCY: of the tree, -1 = all
-    double            factor;   // likewise; load.on: of a forest, the instances
+    double            factor;   // likewise; load.on: of a forest, the instances, also for stitches
     // SCENE_STITCH, SCENE_UNSTITCH, SCENE_CUT; SCENE_STIFFNESS of a body without domains
     int            seam;         // of the part; -1: none
     double         spring;       // N/m of a stitch; 0: 1000 times the material's
@@ -159,15 +159,23 @@ typedef struct scene_tree {
     double                  damping_ratio; // of the lowest mode; 0: damping is that of `assembly`
 } scene_tree;
 
+// An instance that is stitched, as a scene of its part alone with the actions that mean it. It borrows all else.
+typedef struct scene_stitched {
+    int           instance;
+    struct scene *alone;
+} scene_stitched;
+
 // Several objects, or objects with children: instances of parts.
 typedef struct scene_forest {
     int                     count;     // 0: one body
     solver_forest_instance *instances; // with names as paths: "oak/branch.3/leaf.17"
     solver_part            *parts;     // per part of the scene but the last, which is all instances together
     int                     part_count;
-    double (*motion)[6]; // per instance: velocity and spin of a free body at time 0
-    int *vertex;         // per instance and one more: its first vertex in the mesh of all
-    int *element;        // likewise its first element
+    double (*motion)[6];     // per instance: velocity and spin of a free body at time 0
+    int            *vertex;  // per instance and one more: its first vertex in the mesh of all
+    int            *element; // likewise its first element
+    int             stitched_count;
+    scene_stitched *stitched;
 } scene_forest;
 
 typedef enum scene_method { SCENE_STATIC, SCENE_FULL, SCENE_REDUCED } scene_method;
@@ -265,6 +273,7 @@ typedef struct scene_rule {
 // A change of a stitched body: what it took and what came of it.
 typedef struct scene_change {
     double               time;
+    const char          *instance; // of several; NULL: of the one body
     int                  stitches;
     bool                 first;      // the body is as it was at first, and has its first class again
     scene_stitch_form    form;       // that the basis has

@@ -58,6 +58,10 @@ fem_status scene_stitching_class(scene_stitching *stitching, const double *state
 // The body has the class that was made last.
 void scene_stitching_commit(scene_stitching *stitching);
 
+// A body without stitches is in its first class when that has all but this part of its energy.
+#define SCENE_AT_HOME 1e-3
+// A line for the user.
+fem_status scene_note_change(const scene_change *change, char **notes);
 // FOLDER/stitching.csv: a row for each change and mode that was looked at.
 fem_status scene_changes_write(const char *folder, int count, const scene_change *changes);
 

@@ -301,8 +301,10 @@ static fem_status allocate(solver_forest *f, const solver_part *parts, const sol
     f->hangs = fem_alloc(n, sizeof *f->hangs);
     f->total = fem_calloc(n, sizeof *f->total);
     f->instances = fem_calloc(n, sizeof *f->instances);
+    f->own = fem_calloc(n, sizeof *f->own);
     if (f->parts && f->given && f->origin && f->centre && f->mass && f->uses && f->points && f->classes &&
-        f->tree_classes && f->interfaces && f->interface_count && f->world && f->hangs && f->total && f->instances)
+        f->tree_classes && f->interfaces && f->interface_count && f->world && f->hangs && f->total && f->instances &&
+        f->own)
         return FEM_OK;
     return fem_fail(FEM_NO_MEMORY, "no memory for %d instances of %d parts", f->count, f->part_count);
 }
@@ -352,7 +354,7 @@ void solver_forest_destroy(solver_forest *f) {
     fem_free(f->parts), fem_free(f->given), fem_free(f->origin), fem_free(f->centre), fem_free(f->mass);
     fem_free(f->uses), fem_free(f->points), fem_free(f->classes), fem_free(f->tree_classes), fem_free(f->interfaces);
     fem_free(f->interface_count), fem_free(f->world), fem_free(f->hangs), fem_free(f->total);
-    fem_free(f->instances), fem_free(f->attachments);
+    fem_free(f->instances), fem_free(f->attachments), fem_free(f->own);
     fem_free(f);
 }
 
@@ -564,11 +566,45 @@ void solver_forest_frame(const solver_forest *f, int instance, solver_frame_moti
     memcpy(motion->Q, w->Q, sizeof motion->Q);
 }
 
+fem_status solver_own_class_create(solver_own_class **made, const solver_forest *f, int instance,
+                                   const modes_basis *basis, const cubature_forces *forces) {
+    fem_status          status = FEM_OK;
+    const solver_class *c = f->classes[f->given[instance].part];
+    solver_own_class   *own = fem_calloc(1, sizeof *own);
+    if (!own) return fem_fail(FEM_NO_MEMORY, "no memory for a class");
+    own->basis = *basis, own->forces = *forces;
+    if (basis->n != c->basis.n || forces->r != basis->r) {
+        status = fem_fail(FEM_BAD_INPUT, "a basis of %d rows and %d columns for a part with %d rows, forces of %d",
+                          basis->n, basis->r, c->basis.n, forces->r);
+        goto done;
+    }
+    FEM_TRY(solver_inertia_create(&own->inertia, c->body, f->parts[f->given[instance].part].options.mass, basis->r,
+                                  basis->U));
+    *made = own;
+    own = NULL;
+done:
+    solver_own_class_destroy(own);
+    return status;
+}
+
+void solver_own_class_destroy(solver_own_class *own) {
+    if (!own) return;
+    solver_inertia_destroy(&own->inertia);
+    fem_free(own);
+}
+
+const modes_basis *solver_forest_basis(const solver_forest *f, int instance) {
+    return f->own[instance] ? &f->own[instance]->basis : &f->classes[f->given[instance].part]->basis;
+}
+
 fem_status solver_forest_tree(solver_tree **made, const solver_forest *f, const solver_tree_options *options) {
-    fem_status            status = FEM_OK;
-    solver_tree          *tree = NULL;
-    solver_tree_class    *classes = fem_alloc((size_t)f->part_count, sizeof *classes);
-    int                  *index = fem_alloc((size_t)f->part_count, sizeof *index), count = 0;
+    fem_status   status = FEM_OK;
+    solver_tree *tree = NULL;
+    size_t       room = (size_t)f->part_count;
+    int          count = 0;
+    for (int i = 0; i < f->count; i++) room += f->own[i] != NULL;
+    solver_tree_class    *classes = fem_alloc(room, sizeof *classes);
+    int                  *index = fem_alloc((size_t)f->part_count, sizeof *index);
     solver_tree_instance *instances = fem_copy(f->instances, (size_t)f->count, sizeof *instances);
     if (!classes || !index || !instances) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for %d instances", f->count);
@@ -576,7 +612,17 @@ fem_status solver_forest_tree(solver_tree **made, const solver_forest *f, const 
     }
     for (int k = 0; k < f->part_count; k++) // parts without instances have no class
         if (f->classes[k]) index[k] = count, classes[count++] = f->tree_classes[k];
-    for (int i = 0; i < f->count; i++) instances[i].class_index = index[instances[i].class_index];
+    for (int i = 0; i < f->count; i++) {
+        const solver_tree_class *of_part = &f->tree_classes[instances[i].class_index];
+        instances[i].class_index = index[instances[i].class_index];
+        if (!f->own[i]) continue;
+        instances[i].class_index = count;
+        classes[count++] = (solver_tree_class){.name = of_part->name,
+                                               .inertia = &f->own[i]->inertia,
+                                               .forces = f->own[i]->forces,
+                                               .damping_mass = of_part->damping_mass,
+                                               .damping_stiffness = of_part->damping_stiffness};
+    }
     FEM_TRY(solver_tree_create(&tree, count, classes, f->count, instances, options));
     for (int i = 0; i < f->count; i++) {
         const solver_forest_instance *g = &f->given[i];
@@ -600,14 +646,15 @@ done:
 // x = p + Q s (X + U q), dx = V + Q (w x s (X + U q) + s U dq)
 void solver_forest_show(const solver_forest *f, solver_tree *tree, int instance, double *x, double *v, double *work) {
     const solver_class *c = f->classes[f->given[instance].part];
-    int                 n = 3 * c->mesh.vertex_count, r = c->basis.r;
+    const modes_basis  *basis = solver_forest_basis(f, instance);
+    int                 n = 3 * c->mesh.vertex_count, r = basis->r;
     double              scale = f->world[instance].scale;
     solver_frame_motion m;
     solver_tree_frame(tree, instance, &m);
-    if (v && r > 0) dense_gemv_set(n, r, 1, c->basis.U, solver_tree_dq(tree, instance), v);
+    if (v && r > 0) dense_gemv_set(n, r, 1, basis->U, solver_tree_dq(tree, instance), v);
     if (v && r == 0) memset(v, 0, (size_t)n * sizeof *v);
     memcpy(work, c->mesh.vertices, (size_t)n * sizeof *work);
-    if (r > 0) dense_gemv_add(n, r, 1, c->basis.U, solver_tree_q(tree, instance), work);
+    if (r > 0) dense_gemv_add(n, r, 1, basis->U, solver_tree_q(tree, instance), work);
     for (size_t i = 0; i < (size_t)n; i += 3) {
         double turned[3], local[3];
         mat3_mul_vec(turned, m.Q, work + i);
@@ -622,11 +669,12 @@ void solver_forest_show(const solver_forest *f, solver_tree *tree, int instance,
 
 fem_status solver_forest_point(const solver_forest *f, solver_tree *tree, int instance, int vertex, int *point) {
     const solver_class *c = f->classes[f->given[instance].part];
-    size_t              r = (size_t)c->basis.r;
+    const modes_basis  *basis = solver_forest_basis(f, instance);
+    size_t              r = (size_t)basis->r;
     double             *rows = fem_alloc(3 * r + 1, sizeof *rows);
     if (!rows) return fem_fail(FEM_NO_MEMORY, "no memory for a point");
     for (size_t i = 0; i < 3; i++)
-        for (size_t l = 0; l < r; l++) rows[i * r + l] = c->basis.U[(size_t)c->basis.n * l + 3 * (size_t)vertex + i];
+        for (size_t l = 0; l < r; l++) rows[i * r + l] = basis->U[(size_t)basis->n * l + 3 * (size_t)vertex + i];
     fem_status status =
         solver_tree_add_point(tree, instance, c->mesh.vertices + 3 * (size_t)vertex, r > 0 ? rows : NULL, point);
     fem_free(rows);

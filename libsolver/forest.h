@@ -59,6 +59,13 @@ typedef struct solver_attachment {
     int              first;     // of its points in the embedding of the part
 } solver_attachment;
 
+// What an instance has instead of the class of its part: another basis and its forces, in the same coordinates.
+typedef struct solver_own_class {
+    modes_basis     basis; // not owned, as what the forces point to
+    cubature_forces forces;
+    solver_inertia  inertia;
+} solver_own_class;
+
 typedef struct solver_forest {
     int          part_count;
     solver_part *parts;
@@ -80,6 +87,7 @@ typedef struct solver_forest {
     domain_interface    **interfaces;   // per part
     int                  *interface_count;
     solver_tree_instance *instances;
+    solver_own_class    **own;    // per instance: NULL, or what it has of its own; not owned
     int                   modes;  // in all
     int                   cached; // classes that came from the store
     int                   made;   // classes
@@ -95,7 +103,14 @@ void       solver_forest_destroy(solver_forest *forest);
 // Makes the classes, side by side on all threads; `store` as in class.h and `room` as in making.h may be NULL.
 fem_status solver_forest_precompute(solver_forest *forest, const solver_class_store *store, solver_room *room,
                                     const fem_progress *progress);
-// A tree in its place, at rest. The forest must outlive it.
+// For an instance on which nothing hangs. It takes effect in trees that are made after it stands in `own` of the
+// forest, and must outlive them.
+fem_status         solver_own_class_create(solver_own_class **own, const solver_forest *forest, int instance,
+                                           const modes_basis *basis, const cubature_forces *forces);
+void               solver_own_class_destroy(solver_own_class *own);
+const modes_basis *solver_forest_basis(const solver_forest *forest, int instance); // its own, or that of its part
+// A tree in its place, at rest. The forest must outlive it. Its classes are those of parts that have instances, in
+// their order, then those that instances have of their own.
 fem_status solver_forest_tree(solver_tree **tree, const solver_forest *forest, const solver_tree_options *options);
 // The frame of an instance at rest.
 void solver_forest_frame(const solver_forest *forest, int instance, solver_frame_motion *motion);

@@ -206,3 +206,50 @@ fem_status solver_tree_restore_state(solver_tree *tree, const double *numbers) {
     transfer_tree(tree, &(transfer){.from = numbers});
     return FEM_OK;
 }
+
+// ---- from tree to tree ---------------------------------------------------------------------------------------------
+
+static void take_domain(solver_tree *tree, const solver_tree *from, int instance) {
+    tree_domain       *d = &tree->domains[tree->sorted[instance]];
+    const tree_domain *o = &from->domains[from->sorted[instance]];
+    tree_lanes        *lanes = tree->blocks[d->block].lanes, *old = from->blocks[o->block].lanes;
+    double            *to[3] = {tree->q, tree->dq, tree->ddq}, *of[3] = {from->q, from->dq, from->ddq};
+    for (int k = 0; k < 3; k++)
+        for (size_t l = 0; l < (size_t)d->r; l++) to[k][d->offset + l] = d->r == o->r ? of[k][o->offset + l] : 0;
+    d->stiffness = o->stiffness;
+    d->damping_mass = lanes->damping_mass[d->lane] = o->damping_mass;
+    d->damping_stiffness = lanes->damping_stiffness[d->lane] = o->damping_stiffness;
+    for (int i = 0; i < 9; i++) {
+        lanes->fit[i][d->lane] = old->fit[i][o->lane], lanes->F[i][d->lane] = old->F[i][o->lane];
+        lanes->Q[i][d->lane] = old->Q[i][o->lane];
+    }
+    for (int i = 0; i < 3; i++) {
+        lanes->p[i][d->lane] = old->p[i][o->lane], lanes->V[i][d->lane] = old->V[i][o->lane];
+        lanes->w[i][d->lane] = old->w[i][o->lane];
+    }
+    if (d->root >= 0) tree->roots[d->root].state = from->roots[o->root].state;
+}
+
+fem_status solver_tree_take_state(solver_tree *tree, const solver_tree *from) {
+    bool same = tree->count == from->count && tree->spring_count == 0 && from->spring_count == 0;
+    for (int i = 0; same && i < tree->count; i++)
+        same = tree->instances[i].parent == from->instances[i].parent &&
+               tree->instances[i].root == from->instances[i].root &&
+               tree->instances[i].scale == from->instances[i].scale;
+    if (!same) return fem_fail(FEM_BAD_INPUT, "the state of a tree of other instances, or of one with springs");
+    for (int i = 0; i < tree->count; i++) take_domain(tree, from, i);
+    tree->time = from->time, tree->last_step = from->last_step;
+    tree->accelerations_known = from->accelerations_known, tree->poses_known = from->poses_known;
+    return FEM_OK;
+}
+
+fem_status solver_tree_replace_state(solver_tree *tree, int instance, const double *q, const double *dq) {
+    bool       accelerations = tree->accelerations_known, poses = tree->poses_known;
+    fem_status status = solver_tree_set_state(tree, instance, q, dq);
+    if (status != FEM_OK) return status;
+    const tree_domain *d = &tree->domains[tree->sorted[instance]];
+    for (size_t l = 0; l < (size_t)d->r; l++) tree->ddq[d->offset + l] = 0;
+    tree->accelerations_known = accelerations;
+    tree->poses_known = poses && d->child_count == 0; // frames of children follow it
+    return FEM_OK;
+}

@@ -86,6 +86,12 @@ fem_status solver_tree_set_state(solver_tree *tree, int instance, const double *
 size_t     solver_tree_state_size(const solver_tree *tree);
 void       solver_tree_save_state(const solver_tree *tree, double *numbers);
 fem_status solver_tree_restore_state(solver_tree *tree, const double *numbers);
+// The state of another tree of the same instances, with their stiffnesses and dampings, bit by bit; an instance whose
+// class has another number of modes there comes to rest, for solver_tree_set_state. FEM_BAD_INPUT for other instances
+// or springs.
+fem_status solver_tree_take_state(solver_tree *tree, const solver_tree *from);
+// As solver_tree_set_state, but what is known of the accelerations of all others stays known.
+fem_status solver_tree_replace_state(solver_tree *tree, int instance, const double *q, const double *dq);
 
 // Motion of a root's frame: p, v, a in world axes; w (dQ = Q [w]) and al = dw/dt in the axes of the frame.
 struct solver_frame_motion {
