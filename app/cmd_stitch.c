@@ -69,6 +69,24 @@ static int print_json(const scene *s, const scene_experiment *x, const char *fol
     return app_json_finish(&json);
 }
 
+// Where the default form falls short of the scene's rule for rebuilding: how many modes, and what would do.
+static void print_advice(const scene *s, const scene_round *round) {
+    const modes_rebuild_rule *rule = &s->stitching.rule;
+    const double             *share = round->share + (size_t)SCENE_STITCH_ATTACHMENT * (size_t)round->modes;
+    int                       judged = round->modes < rule->modes ? round->modes : rule->modes, poor = 0, first = 0;
+    for (int j = judged - 1; j >= 0; j--)
+        if (share[j] < rule->share) poor++, first = j + 1;
+    if (poor == 0 && round->worst_error[SCENE_STITCH_ATTACHMENT] <= rule->error) return;
+    printf("  the rule would rebuild: ");
+    if (poor > 0)
+        printf("of %d of %d modes, from mode %d on, attachment has less than %.3g %%; ", poor, judged, first,
+               100 * rule->share);
+    else
+        printf("attachment has a frequency %.2g %% off; ", 100 * round->worst_error[SCENE_STITCH_ATTACHMENT]);
+    printf("more linear modes (parts.%s.modes.linear, now %d), or solver.stitching.rebuild=automatic\n",
+           s->parts[s->object].name, round->modes);
+}
+
 static void print_text(const scene *s, const scene_experiment *x, const char *folder, bool runs) {
     static const scene_stitch_form order[] = {SCENE_STITCH_SCRATCH, SCENE_STITCH_ATTACHMENT, SCENE_STITCH_RITZ,
                                               SCENE_STITCH_LOWRANK, SCENE_STITCH_ORIGINAL};
@@ -93,6 +111,7 @@ static void print_text(const scene *s, const scene_experiment *x, const char *fo
                 printf(" %8.3gx", round->seconds[SCENE_STITCH_SCRATCH] / round->seconds[f]);
             printf("   %-24.3g %.6f\n", round->worst_error[f], round->least_share[f]);
         }
+        print_advice(s, round);
     }
     for (int k = 0; k < SCENE_STITCH_FORMS && runs; k++) {
         scene_stitch_form   f = order[k];

@@ -49,7 +49,7 @@ fem_status scene_note_change(const scene_change *c, char **notes) {
                          : c->quality.rebuild ? ": they should be made anew"
                                               : "");
     if (c->forces.mean > 0)
-        used += snprintf(text + used, sizeof text - (size_t)used, "; old forces are %.2g %% off, %s",
+        used += snprintf(text + used, sizeof text - (size_t)used, "; old forces are %.3g %% off, %s",
                          100 * c->forces.mean, c->reused ? "used again" : "made anew");
     if (used < 0) return FEM_OK;
     return scene_add_note(notes, text);
