@@ -24,8 +24,8 @@ cubature_forces cubature_pieces_forces(const cubature_pieces *pieces);
 fem_status cubature_reuse(cubature_stitched **stitched, const cubature_forces *old, const modes_basis *old_basis,
                           const fem_sparse *M, const modes_basis *basis, const double *K_new);
 
-// Largest and mean |f - f_exact| / |f_exact|, of f_i / omega_i^2, over random poses (deviations amplitude / omega_i) and
-// as many that answer loads of that size; a body that gives way counts 1. omega2 > 0; over 1e299: it rests. Alike in r.
+// Largest and mean |f - f_exact| / |f_exact|, of f_i / omega_i^2, over random poses (deviation amplitude / omega_i) and
+// as many that answer loads of that size; a body that gives way counts 1. omega2 > 0; above 1e299: it stays at rest.
 typedef struct cubature_check {
     double worst, mean;
 } cubature_check;
