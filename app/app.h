@@ -106,6 +106,8 @@ int app_fail(fem_status status);
 int app_fail_output(fem_status status);
 // A remark on standard error, "limber: ...".
 void app_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+// As printf, for lines with names of files and scenes: their control characters are shown as ?.
+void app_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 // What the reader of a mesh passed over, a remark each.
 void app_note_remarks(const fem_remarks *remarks);

@@ -31,7 +31,7 @@ static int print_json(const scene *s, const scene_summary *a) {
 static int print_text(const scene *s, const scene_summary *a) {
     const scene_part *part = &s->parts[s->object];
     printf("%s: good\n", s->path);
-    if (s->title) printf("  %s\n", s->title);
+    if (s->title) app_print("  %s\n", s->title);
     if (s->forest.count > 0)
         printf("  instances  %d of %d parts: %d vertices, %d elements in all\n", s->forest.count, s->forest.part_count,
                a->vertices, a->elements);

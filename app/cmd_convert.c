@@ -2,9 +2,11 @@
 // What the new format could not hold is found by reading the new file again and comparing.
 #include "app/app.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/stat.h>
 
 // Equal but for the last digits: some formats keep other constants, from which ours follow.
 static bool same(int count, const double *a, const double *b) {
@@ -146,27 +148,86 @@ done:
     return status;
 }
 
+// Appends a word to a list, "a, b, c", where it is not there yet and has room.
+static void list_word(char *list, size_t room, const char *word, size_t length) {
+    for (const char *at = list; *at; at += strspn(at, ", ")) {
+        size_t other = strcspn(at, ",");
+        if (other == length && memcmp(at, word, length) == 0) return;
+        at += other;
+    }
+    size_t used = strlen(list);
+    if (used + length + 3 < room) snprintf(list + used, room - used, "%s%.*s", used ? ", " : "", (int)length, word);
+}
+
+static bool is_kind(const char *path, const char *ending) { // also with .gz behind it
+    size_t length = strlen(path), tail = strlen(ending);
+    if (length > 3 && strcmp(path + length - 3, ".gz") == 0) length -= 3;
+    return length > tail && memcmp(path + length - tail, ending, tail) == 0;
+}
+
+// What a surface file says beside shape, texture coordinates and materials: lines of an .obj, properties of a .ply. The
+// normals of an .stl follow from its corners.
+static void compare_surface(const losses *l, const char *in, const char *text) {
+    static const char *const kept[] = {"v",       "vt", "f", "fo", "usemtl",         "ply",          "format",
+                                       "element", "x",  "y", "z",  "vertex_indices", "vertex_index", "comment",
+                                       "obj_info"};
+    char                     words[300] = "";
+    bool                     ply = is_kind(in, ".ply"), coloured = false;
+    if (!ply && !is_kind(in, ".obj")) return;
+    for (const char *line = text; *line; line += strcspn(line, "\r\n"), line += strspn(line, "\r\n")) {
+        const char *word = line + strspn(line, " \t");
+        size_t      length = strcspn(word, " \t\r\n");
+        int         count = 0; // of words behind the first
+        for (const char *next = word + length; count < 9; count++) {
+            next += strspn(next, " \t");
+            if (strchr("\r\n#", *next)) break;
+            next += strcspn(next, " \t\r\n");
+        }
+        if (ply && length == 10 && memcmp(word, "end_header", 10) == 0) break;
+        if (!ply) coloured = coloured || (length == 1 && *word == 'v' && count > 3);
+        if (ply && length == 8 && memcmp(word, "property", 8) == 0) { // its name is the last word
+            size_t end = strcspn(line, "\r\n");
+            while (end > 0 && strchr(" \t", line[end - 1])) end--;
+            for (word = line + end; word > line && !strchr(" \t", word[-1]);) word--;
+            length = (size_t)(line + end - word);
+        }
+        bool known = !isalpha((unsigned char)*word);
+        for (size_t i = 0; i < sizeof kept / sizeof *kept && !known; i++)
+            known = strlen(kept[i]) == length && memcmp(kept[i], word, length) == 0;
+        if (!known) list_word(words, sizeof words, word, length);
+    }
+    if (coloured) list_word(words, sizeof words, "colours or weights", 18);
+    if (words[0]) lost(l, "%s", words);
+}
+
 static fem_status convert_surface(conversion *c) {
     fem_status  status = FEM_OK;
     fem_surface surface = {0};
     fem_remarks remarks = {0};
     app_json    json;
+    char       *text = NULL;
+    size_t      size;
+    struct stat about;
     const char *in = c->in, *out = c->out;
+    losses      l = {.out = out, .json = c->as_json ? &json : NULL};
     if (!fem_path_is_surface(out))
         return fem_fail(
             FEM_BAD_INPUT,
             "%s is a surface and %s holds bodies: `limber mesh` fills it; as a surface it converts to .obj only", in,
             out);
     FEM_TRY(fem_surface_read(&surface, in));
+    if (stat(in, &about) == 0 && S_ISREG(about.st_mode))
+        FEM_TRY(fem_file_read(&text, &size, in)); // a pipe is empty now
     c->writing = true;
     FEM_TRY(fem_surface_write(&surface, out));
-    if (c->as_json) {
+    if (c->as_json)
         begin_json(&json, out, surface.vertex_count, "triangles", surface.triangle_count, &remarks);
-        c->exit_code = app_json_finish(&json);
-    } else {
+    else
         printf("%s: %d vertices, %d triangles\n", out, surface.vertex_count, surface.triangle_count);
-    }
+    if (text) compare_surface(&l, in, text);
+    if (c->as_json) c->exit_code = app_json_finish(&json);
 done:
+    fem_free(text);
     fem_surface_destroy(&surface);
     return status;
 }

@@ -170,7 +170,7 @@ static int print_text(const fem_mesh *mesh, const domain_tree *tree) {
             printf(" %18d %9.4g", points_of(&tree->interfaces, i), interface_area(tree, i));
         else
             printf(" %18s %9s", "-", "-");
-        printf("  %s\n", tree->name[i]);
+        app_print("  %s\n", tree->name[i]);
     }
     for (int i = 0; i < tree->closures.count; i++)
         printf("%sclosure of domains %d and %d: %d points\n", i == 0 ? "\n" : "", tree->closure_pair[2 * i],

@@ -60,7 +60,7 @@ static void print_parameter(void *context, const char *name, const char *unit, i
 }
 
 static void print_sets(const char *what, int count, const fem_set *sets) {
-    for (int i = 0; i < count; i++) printf("%s set   %s: %d\n", what, sets[i].name, sets[i].count);
+    for (int i = 0; i < count; i++) app_print("%s set   %s: %d\n", what, sets[i].name, sets[i].count);
 }
 
 static void print_mesh(const char *path, const fem_mesh *mesh, const fem_quality *q) {
@@ -75,13 +75,13 @@ static void print_mesh(const char *path, const fem_mesh *mesh, const fem_quality
         printf("mass          unknown: the file has no material\n");
     for (int i = 0; i < mesh->material_count && app_mesh_has_material(mesh); i++) {
         const fem_material *m = &mesh->materials[i];
-        printf("material      %s: %s", m->name, fem_material_kind_name(m->kind));
+        app_print("material      %s: %s", m->name, fem_material_kind_name(m->kind));
         visit_material(m, print_parameter, NULL);
         printf("\n");
     }
     for (int i = 0; i < mesh->region_count; i++)
-        printf("region        %s: %d elements of %s\n", mesh->regions[i].name, region_elements(mesh, i),
-               mesh->materials[mesh->regions[i].material].name);
+        app_print("region        %s: %d elements of %s\n", mesh->regions[i].name, region_elements(mesh, i),
+                  mesh->materials[mesh->regions[i].material].name);
     print_sets("vertex ", mesh->vertex_set_count, mesh->vertex_sets);
     print_sets("element", mesh->element_set_count, mesh->element_sets);
     printf("components    %d, vertices without element %d\n", q->components, q->unused_vertices);
@@ -399,7 +399,7 @@ static int json_scene(const scene *s, int parts, const fem_quality *qualities) {
 }
 
 static void print_scene(const scene *s, int parts, const fem_quality *qualities) {
-    printf("%s: scene %s%s%s\n", s->path, s->name, s->title ? ", " : "", s->title ? s->title : "");
+    app_print("%s: scene %s%s%s\n", s->path, s->name, s->title ? ", " : "", s->title ? s->title : "");
     printf("method        %s", scene_method_name(s->method));
     if (s->method != SCENE_STATIC)
         printf(", %d frames of 1/%g s, %d steps each", s->frames, s->rate, s->steps_per_frame);

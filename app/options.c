@@ -11,11 +11,34 @@
 
 // ---- messages -----------------------------------------------------------------------------------------------------
 
+// Names come from files of anybody: what would steer a terminal is shown as a question mark.
+static void put_plain(FILE *out, const char *text) {
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        bool wide = c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0; // U+0080 to U+009F have two bytes
+        bool control = (c[0] < ' ' && c[0] != '\n' && c[0] != '\t') || c[0] == 0x7f || wide;
+        fputc(control ? '?' : c[0], out);
+        c += wide;
+    }
+}
+
+static void print_plain(FILE *out, const char *format, va_list arguments) {
+    char text[4096];
+    vsnprintf(text, sizeof text, format, arguments);
+    put_plain(out, text);
+}
+
+void app_print(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    print_plain(stdout, format, arguments);
+    va_end(arguments);
+}
+
 void app_note(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     fputs("limber: ", stderr);
-    vfprintf(stderr, format, arguments);
+    print_plain(stderr, format, arguments);
     fputc('\n', stderr);
     va_end(arguments);
 }
@@ -71,7 +94,7 @@ static int report_failure(fem_status status, int code_of_io) {
     const char *message = fem_message();
     if (!message[0]) message = "failed without a message";
     if (names_a_line(message))
-        fprintf(stderr, "%s\n", message);
+        put_plain(stderr, message), fputc('\n', stderr);
     else
         app_note("%s", message);
     return exit_code_of(status, code_of_io);

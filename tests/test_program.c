@@ -486,6 +486,21 @@ static void test_convert(void **state) {
     assert_string_equal(result.out, "");
     assert_int_equal(limber("convert '%s' '%s'", obj, vtu), 2);
     assert_says(result.err, "`limber mesh` fills it");
+    // what surfaces have beside their shape
+    static const char *const passed[][4] = {
+        {"v.obj", "obj", "o a b\nv 0 0 0 1 1 1\nv 1 0 0\nv 0 1 0\nvn 0 0 1\nvn 0 0 1\ng c\nf 1//1 2//1 3//1\n",
+         "lost: o, vn, g, colours or weights; "},
+        {"c.ply", "obj",
+         "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\n"
+         "property uchar red\nelement face 1\nproperty list uchar int vertex_indices\nelement edge 0\n"
+         "property int vertex1\nend_header\n0 0 0 9\n1 0 0 9\n0 1 0 9\n3 0 1 2\n",
+         "lost: red, vertex1; "}};
+    for (int i = 0; i < 2; i++) {
+        char in[512];
+        snprintf(in, sizeof in, "%s", test_write(passed[i][0], passed[i][2]));
+        assert_int_equal(limber("convert '%s' '%s.%s'", in, in, passed[i][1]), 0);
+        assert_says(result.err, passed[i][3]);
+    }
     // the name of the only region counts when somebody gave it one
     const char *named = test_write("named.inp", "*NODE\n1,0,0,0\n2,1,0,0\n3,0,1,0\n4,0,0,1\n"
                                                 "*ELEMENT, TYPE=C3D4, ELSET=trunk\n1,1,2,3,4\n*MATERIAL, NAME=oak\n"
@@ -511,6 +526,25 @@ static void test_json_is_valid(void **state) {
     printf("material \"%s\"\n", printed);
     assert_string_equal(printed, "a\"\\\x01\xef\xbf\xbd\xc3\xa9"); // the byte that is no text became U+FFFD
     cJSON_Delete(json);
+}
+
+// Names in files and scenes do not steer a terminal: neither in what is printed nor in remarks and mistakes.
+static void test_plain_text(void **state) {
+    (void)state;
+    char veg[512];
+    snprintf(veg, sizeof veg, "%s",
+             test_write("steer.veg", "*VERTICES\n4 3 0 0\n1 0 0 0\n2 1 0 0\n3 0 1 0\n4 0 0 1\n"
+                                     "*ELEMENTS\nTET\n1 4 0\n1 1 2 3 4\n*SET a\x1b[31m\xc2\x9b"
+                                     "b\xc3\xa9\n1\n"));
+    assert_int_equal(limber("info '%s'", veg), 0);
+    assert_says(result.out, "element set   a?[31m?b\xc3\xa9: 1\n");
+    assert_int_equal(limber("convert '%s' '%s.node'", veg, veg), 0);
+    assert_says(result.err, "lost: element set \"a?[31m?b\xc3\xa9\" of 1");
+    const char *steer =
+        test_write("steer.json", "{\"limber\": 1, \"parts\": {\"\\u001b[31m\": {}}, \"objects\": [{\"part\": \"a\"}]}");
+    assert_int_equal(limber("check '%s'", steer), 2);
+    assert_says(result.err, "?[31m");
+    assert_null(strchr(result.err, 0x1b));
 }
 
 // The vector width, the plain loops and the number of threads change nothing: not a bit for threads, rounding
@@ -726,9 +760,10 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_no_room),       cmocka_unit_test(test_affinity),
         cmocka_unit_test(test_modes),         cmocka_unit_test(test_decompose),
         cmocka_unit_test(test_convert),       cmocka_unit_test(test_mesh),
-        cmocka_unit_test(test_json_is_valid), cmocka_unit_test(test_same_numbers),
-        cmocka_unit_test(test_static_scene),  cmocka_unit_test(test_interrupt),
-        cmocka_unit_test(test_render_scene),  cmocka_unit_test(test_film),
+        cmocka_unit_test(test_json_is_valid), cmocka_unit_test(test_plain_text),
+        cmocka_unit_test(test_same_numbers),  cmocka_unit_test(test_static_scene),
+        cmocka_unit_test(test_interrupt),     cmocka_unit_test(test_render_scene),
+        cmocka_unit_test(test_film),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
