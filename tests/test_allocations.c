@@ -216,6 +216,24 @@ static const char RUBBER[] =
     "\"sampling\": \"%s\", \"poses\": %d, \"held_out\": 5}}}, \"objects\": [{\"part\": \"b\"}],"
     "\"solver\": {\"method\": \"reduced\", \"step\": 0.02}, \"output\": {\"frames\": 2, \"rate\": 50}}";
 
+static const char PAINTED[] = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nvt 0 0\nvt 1 0\nvt 0 1\nusemtl bark\nf 1/1 3/3 2/2\n"
+                              "f 1/1 2/2 4/3\nusemtl a leaf\nf 1/1 4/2 3/3\nf 2/1 3/2 4/3\n";
+static const char FOUR_NODES[] = "*NODE\n10,0,0,0\n20,1,0,0\n30,0,1,0\n40,0,0,1\n";
+static const char ORIENTED[] = "*INCLUDE, INPUT=nodes.part\n*ELEMENT, TYPE=C3D4, ELSET=all_of_it\n"
+                               "1, 10,20,30,40\n*ELEMENT, TYPE=S3, ELSET=foot\n2, 10,20,30\n*ORIENTATION, NAME=axes\n"
+                               "1,0,0,0,1,0\n*MATERIAL, NAME=wood\n*ELASTIC, TYPE=ENGINEERING CONSTANTS\n"
+                               "1e10,1e9,1e9,0.3,0.3,0.3,1e8,1e8,\n1e8\n*DENSITY\n700\n"
+                               "*SOLID SECTION, ELSET=all_of_it, MATERIAL=wood, ORIENTATION=axes\n";
+// A skin of joints, a surface with texture coordinates.
+static const char SHOWN[] =
+    "{\"limber\": 1, \"materials\": {\"m\": {\"density\": 1000, \"young\": 1e6, \"poisson\": 0.4}},"
+    "\"parts\": {\"b\": {\"mesh\": {\"box\": {\"high\": [1, 1, 1], \"cells\": [2, 2, 2]}}, \"surface\": "
+    "\"painted.obj\","
+    "\"material\": \"m\", \"fixed\": \"x0\", \"modes\": {\"count\": 3, \"linear\": 3}}}, \"objects\": [{\"part\": "
+    "\"b\"}],"
+    "\"solver\": {\"method\": \"reduced\", \"step\": 0.02},"
+    "\"output\": {\"frames\": 2, \"rate\": 50, \"glb\": {\"skin\": %s}}}";
+
 static void test_scenes(void **state) {
     (void)state;
     // the smallest first: what scenes share is walked there
@@ -236,6 +254,25 @@ static void test_scenes(void **state) {
     }
     printf("%d places refused\n", refused);
     assert_true(refused > 1000);
+}
+
+static void test_surfaces(void **state) {
+    (void)state;
+    char folder[500];
+    snprintf(folder, sizeof folder, "%s", test_temporary("painted"));
+    int refused = 0;
+    for (int skin = 0; skin < 2; skin++) {
+        char text[1000], shown[600];
+        test_write("painted.obj", PAINTED);
+        snprintf(text, sizeof text, SHOWN, skin ? "true" : "false");
+        snprintf(shown, sizeof shown, "%s", test_write("painted.json", text));
+        refused += walk("run", run, shown);
+        assert_ok(run(shown, folder));
+        snprintf(shown, sizeof shown, "%s/painted.glb", folder);
+        refused += walk("draw", draw, shown);
+    }
+    printf("%d places refused\n", refused);
+    assert_true(refused > 10);
 }
 
 static void test_beside_runs(void **state) {
@@ -269,13 +306,19 @@ static void test_meshes(void **state) {
     assert_ok(fem_surface_write(&skin, surface));
     fem_surface_destroy(&skin);
     fem_mesh_destroy(&ball);
-    int refused = walk("convert", convert, mesh) + walk("fill", fill, surface);
+    int refused = walk("convert", convert, mesh) + walk("fill", fill, surface) +
+                  walk("fill", fill, "tests/fuzz/corpus/fill/two.obj") +
+                  walk("fill", fill, "tests/fuzz/corpus/fill/open.obj") +
+                  walk("fill", fill, "tests/fuzz/corpus/fill/both_sides.obj");
     // files of other programs: the seeds of the fuzz targets
-    static const char *const seeds[] = {"inp/ten",           "inp/wood",   "inp/twenty", "mesh/two",  "meshb/v2",
-                                        "msh/2.2-groups",    "msh/4.1",    "msh/ten",    "veg/hex",   "vegb/two",
-                                        "vtk/two",           "vtk/bytes",  "vtu/ours",   "npy/small", "mtx/small",
-                                        "vtu/raw_64_packed", "bou/list",   "stl/bytes",  "stl/text",  "ply/bytes",
-                                        "ply/text",          "obj/square", "veg.gz/two"};
+    static const char *const seeds[] = {
+        "inp/ten",        "inp/wood",    "inp/twenty",        "inp/ours",     "mesh/two",   "mesh/ten",
+        "mesh/ours",      "meshb/two",   "meshb/v2",          "msh/2.2",      "msh/4.1",    "msh/2.2-bytes",
+        "msh/2.2-groups", "msh/overlap", "msh/ours",          "msh/overlap4", "msh/plain4", "msh/ten",
+        "veg/two",        "veg/hex",     "vegb/two",          "vtk/two",      "vtk/ten",    "vtk/ours",
+        "vtk/bytes",      "vtu/ours",    "vtu/twenty",        "vtu/raw_32",   "npy/small",  "npy/single",
+        "mtx/small",      "bou/list",    "stl/bytes",         "stl/text",     "ply/bytes",  "ply/text",
+        "obj/square",     "veg.gz/two",  "vtu/raw_64_packed", "vtu/base64_32"};
     for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++) {
         char   path[200], name[100], *bytes = NULL;
         size_t size;
@@ -287,6 +330,17 @@ static void test_meshes(void **state) {
         fem_free(bytes);
         refused += walk("read", read_any, test_temporary(name));
     }
+    // what the seeds do not have: materials of a surface, markers and attributes, orientations and faces in sets, lists
+    // that outgrow their first room
+    char list[4000] = "";
+    for (int i = 1; i <= 500; i++) snprintf(list + strlen(list), sizeof list - strlen(list), "%d,", i);
+    test_write("nodes.part", FOUR_NODES);
+    refused += walk("read", read_any, test_write("long.bou", list)) +
+               walk("read", read_any, test_write("painted.obj", PAINTED)) +
+               walk("read", read_any, test_write("oriented.inp", ORIENTED));
+    test_write("marked.ele", "2 4 1\n1 1 2 3 4 7\n2 2 3 4 5 8\n");
+    refused += walk("read", read_any,
+                    test_write("marked.node", "5 3 0 1\n1 0 0 0 1\n2 1 0 0 2\n3 0 1 0 2\n4 0 0 1 0\n5 1 1 1 1\n"));
     printf("%d places refused\n", refused);
     assert_true(refused > 50);
 }
@@ -296,6 +350,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scenes),
         cmocka_unit_test(test_beside_runs),
+        cmocka_unit_test(test_surfaces),
         cmocka_unit_test(test_meshes),
     };
     fem_set_threads(1);
