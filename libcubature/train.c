@@ -355,8 +355,8 @@ static fem_status make_poses(training *t, double *centre, double *sigma) {
         t->complete = 1;
     } else {
         FEM_TRY(generate_incremental(t, centre, sigma));
+        if (!is_modal(t)) FEM_TRY(add_small(t));
     }
-    if (!o->loaded && !is_modal(t)) FEM_TRY(add_small(t));
     FEM_TRY(write_checkpoint(t));
 done:
     return status;

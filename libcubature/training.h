@@ -27,7 +27,7 @@ typedef struct cubature_training_options {
     double          error;        // of the fit, at which the choice of elements ends; (0, 1)
     int             elements;     // at most so many; 0: those of the body
     int             poses;        // Gaussian; 0: incremental generation (P0 Algorithm 1). A rule of one weight an
-                                  // element gets one more for each mode, near rest
+                                  // element then gets one more for each mode, near rest
     int           given_count;    // poses to be used in place of generated ones
     const double *given;          // r x given_count
     double        displacement;   // of generated poses: median of the largest displacement, over the body's diagonal
