@@ -88,52 +88,6 @@ void domain_frame_gradient(const domain_interface *interface, const domain_frame
     }
 }
 
-// dW_l = sum_k (dP C_k + P dC_k) f_k^l with C_k from above, along dR = [w] R: dL = dA R^T - L [w] and
-// dP = -P (tr(dL) I - dL) P.
-void domain_frame_gradient_change(const domain_interface *interface, const domain_frame *frame, const double *dq,
-                                  const double w[3], const double tau[3], double *out) {
-    size_t        stride = (size_t)interface->stride;
-    const double *R = frame->polar.R, *f1 = frame->F, *f2 = frame->F + 3;
-    double        dF[9], dA[9], A[9], L[9], dL[9], Lw[9], X[9] = {0, -w[2], w[1], w[2], 0, -w[0], -w[1], w[0], 0};
-    rows_times(interface->F, interface->flat ? 6 : 9, interface->stride, interface->r, dq, dF);
-    if (interface->flat) {
-        double s[3], t[3];
-        vec3_cross(s, dF, f2);
-        vec3_cross(t, f1, dF + 3);
-        for (int i = 0; i < 3; i++) dF[6 + i] = s[i] + t[i];
-    }
-    matrix_of_columns(A, frame->F);
-    matrix_of_columns(dA, dF);
-    mat3_mul_nt(L, A, R);
-    mat3_mul_nt(dL, dA, R);
-    mat3_mul(Lw, L, X);
-    for (int i = 0; i < 9; i++) dL[i] -= Lw[i];
-    double Pt[3], change[3], dPt[3], trace = dL[0] + dL[4] + dL[8]; // P tau and dP tau
-    mat3_mul_vec(Pt, frame->polar.P, tau);
-    mat3_mul_vec(change, dL, Pt);
-    for (int i = 0; i < 3; i++) change[i] -= trace * Pt[i];
-    mat3_mul_vec(dPt, frame->polar.P, change);
-    double n[3] = {R[2], R[5], R[8]}, dn[3];
-    vec3_cross(dn, w, n);
-    for (int k = 0; k < (interface->flat ? 2 : 3); k++) { // y = C_k^T dP tau + dC_k^T P tau
-        double r[3] = {R[k], R[3 + k], R[6 + k]}, dr[3], s[3], t[3], y[3];
-        vec3_cross(dr, w, r);
-        vec3_cross(s, dPt, r);
-        vec3_cross(t, Pt, dr);
-        for (int i = 0; i < 3; i++) y[i] = s[i] + t[i];
-        if (interface->flat) { // of +-((n . f) I - f n^T) with the other column f
-            const double *f = k == 0 ? f2 : f1, *df = k == 0 ? dF + 3 : dF;
-            double        sign = k == 0 ? 1 : -1, nf = vec3_dot(n, f), dnf = vec3_dot(dn, f) + vec3_dot(n, df);
-            double        ft = vec3_dot(f, dPt) + vec3_dot(df, Pt), fP = vec3_dot(f, Pt);
-            for (int i = 0; i < 3; i++) y[i] += sign * (nf * dPt[i] + dnf * Pt[i] - ft * n[i] - fP * dn[i]);
-        }
-        for (size_t i = 0; i < 3; i++) {
-            const double *row = interface->F + (3 * (size_t)k + i) * stride;
-            for (size_t l = 0; l < stride; l++) out[l] += y[i] * row[l];
-        }
-    }
-}
-
 double domain_frame_deviation(const domain_frame *frame) {
     double sum = 0;
     for (int k = 0; k < 3; k++)

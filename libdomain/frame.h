@@ -122,9 +122,6 @@ void domain_frame_motion(const domain_interface *interface, const double *q, con
                          domain_frame *frame);
 // W, three rows of `stride` (the padding is zero), for the frame of a pose.
 void domain_frame_gradient(const domain_interface *interface, const domain_frame *frame, double *W);
-// out_l += tau . dW_l, the change of W along dq, for the frame of a pose; w is that of dq. The padding gets 0.
-void domain_frame_gradient_change(const domain_interface *interface, const domain_frame *frame, const double *dq,
-                                  const double w[3], const double tau[3], double *out);
 // |F T^T - R R_rest^T| / |R|, Frobenius norms: how far the interface is from moving rigidly (P1 fig. 3).
 double domain_frame_deviation(const domain_frame *frame);
 

@@ -52,9 +52,4 @@ void solver_inertia_evaluate(const solver_inertia *inertia, const double *q, con
 double solver_inertia_momentum(const solver_inertia *inertia, const solver_inertia_blocks *blocks, const double v[3],
                                const double w[3], const double *dq, double momentum[6]);
 
-// Derivatives of the kinetic energy of (v, w, dq): by (v; w), the momentum; by dq, into modal (r); and by q, into
-// gradient (r). work: as above.
-void solver_inertia_derivatives(const solver_inertia *inertia, const double *q, const double v[3], const double w[3],
-                                const double *dq, double momentum[6], double *modal, double *gradient, double *work);
-
 #endif

@@ -355,7 +355,6 @@ static void carve_work(solver_tree *tree, carver *c) {
             .carried = carve(c, SOLVER_MOST_CARRIED * most, sizeof(double)),
             .forces = carve(c, forces, sizeof(double)),
             .modal = carve(c, most, sizeof(double)),
-            .gradient = carve(c, most + LANES, sizeof(double)),
             .place = carve(c, most, sizeof(double)),
             .f2 = carve(c, 2 * most * LANES, sizeof(double)),
             .K2 = carve(c, most * (most + 1) * LANES, sizeof(double)),
@@ -370,9 +369,9 @@ static void carve_work(solver_tree *tree, carver *c) {
 static void carve_all(solver_tree *tree, carver *c) {
     size_t   n = (size_t)tree->dofs;
     double **vectors[] = {&tree->q,       &tree->dq,       &tree->ddq,       &tree->q_trial, &tree->dq_trial,
-                          &tree->q_start, &tree->dq_start, &tree->ddq_trial, &tree->modal,   &tree->q_before,
+                          &tree->q_start, &tree->dq_start, &tree->ddq_trial, &tree->modal,   &tree->q_pass,
                           &tree->kept.q,  &tree->kept.dq,  &tree->kept.ddq,  &tree->q_end,   &tree->dq_end,
-                          &tree->p_start, &tree->p_end,    &tree->u};
+                          &tree->dq_pass, &tree->u,        &tree->kick};
     for (size_t k = 0; k < sizeof vectors / sizeof *vectors; k++) {
         double *v = carve(c, n, sizeof *v);
         if (c->arena) *vectors[k] = v;
@@ -393,8 +392,9 @@ static void carve_all(solver_tree *tree, carver *c) {
         domain->P = carve(c, (size_t)domain->carried * stride, sizeof(double));
         domain->carried_bias = carve(c, 3 * (size_t)domain->carried, sizeof(double));
         domain->P_ends = carve(c, 2 * (size_t)domain->carried * stride, sizeof(double));
-        domain->pi = carve(c, (size_t)domain->carried, sizeof(double));
     }
+    tree->kick_b = carve(c, (size_t)tree->count, sizeof *tree->kick_b);
+    tree->kick_A = carve(c, (size_t)tree->count, sizeof *tree->kick_A);
     for (int k = 0; k < tree->class_count; k++) {
         double *K0 = carve(c, (size_t)tree->classes[k].inertia->r, sizeof *K0);
         if (c->arena) tree->class_K0[k] = K0;
@@ -471,6 +471,10 @@ static void start_roots(solver_tree *tree) {
         *root = (tree_root){.domain = i, .kind = tree->instances[tree->domains[i].user].root};
         mat3_identity(root->state.Q);
         root->trial = root->state;
+    }
+    for (int n = 0; n < tree->count; n++) { // parents come first
+        tree_domain *domain = &tree->domains[tree->order[n]];
+        domain->top = domain->parent < 0 ? domain->root : tree->domains[domain->parent].top;
     }
 }
 

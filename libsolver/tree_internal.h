@@ -35,7 +35,7 @@ typedef struct tree_lanes {
     double V[3][LANES];              // and velocity of the origin, world axes
     double wrench[6][LANES];         // external
     double A[6][LANES];
-    double V6[6][LANES], momentum[6][LANES]; // of tree_balance.c, own axes
+    double motion[3][6][LANES]; // of tree_balance.c, own axes
     // what the parent feels, parent axes about the frame's origin (roots: own axes): I A + b is the wrench it exerts
     double I[SYM6_SIZE][LANES], b[6][LANES]; // b without I c
     // made of them for kernels: h = I c + b, X^T I X, X^T h
@@ -88,7 +88,7 @@ typedef struct tree_domain {
     int        carried, own; // of the r coordinates: the last ones, which the parent moves, and those before them
     double    *P;            // `carried` rows of the parent's stride: ddw = P ddq of the parent + carried_bias
     double    *carried_bias; // and w, dw while they are made
-    double    *P_ends, *pi;  // of tree_balance.c: P at the start of the step and at its end, momenta of w
+    double    *P_ends;       // P at the start of the step and at its end (tree_balance.c)
     double     scale, stiffness, damping_mass, damping_stiffness;
     double    *W;                       // 3 rows of the parent's stride: of the interface to the parent
     double    *load;                    // its lane of the block's load: set by solver_tree_set_load, or NULL
@@ -96,6 +96,8 @@ typedef struct tree_domain {
     struct tree_contact *contact;       // or NULL
     double              *contact_S;     // likewise: of contact in this pass, or NULL
     int                  root;          // index of its tree_root, or -1
+    int                  top;           // of the root that it hangs on
+    double               share[3];      // of sums over the tree (tree_balance.c)
     double               moved, change; // squares of lengths (tree_settle.c): in the step, by the last pass
 } tree_domain;
 
@@ -107,9 +109,11 @@ typedef struct tree_root {
     solver_frame_motion state; // a, al: of the last step
     solver_frame_motion trial; // where the pass is evaluated; a, al: what it gives
     double              turn[3];
-    solver_frame_motion kept;           // state before the step
-    solver_frame_motion end;            // where the trial point says that the step ends
-    double              momentum[2][6]; // of all the tree at the start and there: world axes, about the root's origin
+    solver_frame_motion kept;                    // state before the step
+    solver_frame_motion end;                     // where the trial point says that the step ends
+    double              Q_pass[9];               // Q of the last pass
+    bool                unresolved;              // some domain moves a lot in modes that are too fast for the step
+    double              sums[6], alpha, kick[6]; // of tree_balance.c; kick: v world, w
 } tree_root;
 
 typedef struct tree_point {
@@ -139,7 +143,7 @@ typedef struct tree_work {
     double *inertia;           // of solver_inertia_evaluate
     double *carried;           // SOLVER_MOST_CARRIED x r
     double *forces;            // of the class's forces
-    double *modal, *gradient;  // r, r + LANES: of solver_inertia_derivatives
+    double *modal;             // r: of tree_balance.c
     double *place, *f2, *K2;   // r, 2 r x LANES, r (r + 1) x LANES: of the places where forces are evaluated
     double *lanes;             // for kernels: 6 r + 4 (r + 7) vectors of LANES
     double *sum;               // (n + 13 + SOLVER_MOST_CARRIED) x n, n = r rounded up to a multiple of LANES
@@ -158,7 +162,6 @@ typedef struct tree_evaluation {
     const double *q_from, *q_to; // q_to: NULL where it is not known
     double        spread;        // 0: never
     bool          resists;       // loads give way
-    bool          balanced;      // momenta change as tree_balance.c says
     bool          apart;         // blocks of tips are done by tree_tips, all others leave them out
 } tree_evaluation;
 
@@ -209,15 +212,16 @@ struct solver_tree {
     tree_root            *roots;
     double                gravity[3];
 
-    double    time;
-    double   *q, *dq, *ddq;                                        // the state; ddq of the last step
-    double   *q_trial, *dq_trial, *q_start, *dq_start, *ddq_trial; // of the pass
-    double   *modal;                                               // external modal forces of the pass
-    double   *q_end, *dq_end;                                      // where the trial point says that the step ends
-    double   *p_start, *p_end, *u;                                 // momenta, velocities of tree_balance.c
-    double   *q_before;                                            // q_trial of the pass before
-    double  **class_K0;                                            // per class: diagonal of K at rest
-    double    last_step;                                           // s: the step that ddq is of
+    double  time;
+    double *q, *dq, *ddq;                                        // the state; ddq of the last step
+    double *q_trial, *dq_trial, *q_start, *dq_start, *ddq_trial; // of the pass
+    double *modal;                                               // external modal forces of the pass
+    double *q_end, *dq_end;                                      // where the trial point says that the step ends
+    double *u, *kick;                                            // velocities, and what they change by (tree_balance.c)
+    double (*kick_b)[6], (*kick_A)[6];                           // count
+    double   *q_pass, *dq_pass;                                  // where the last pass was evaluated
+    double  **class_K0;                                          // per class: diagonal of K at rest
+    double    last_step;                                         // s: the step that ddq is of
     tree_kept kept;
     bool      accelerations_known; // ddq and the roots' a, al belong to the last step
     bool      poses_known;         // blocks hold the frames of the present state
@@ -233,10 +237,9 @@ struct solver_tree {
     double (*spring_A)[6];     // count: accelerations of frames, own axes
 
     tree_compliance compliance;
-    bool            touching; // some domain has contact
-    bool            balance;  // the step at hand is balanced (tree_settle.c)
-    bool calm; // such steps did not settle: modes that they do not resolve are damped instead (tree_settle.c)
-    bool always_balanced; // every step is, for tests
+    bool            touching;        // some domain has contact
+    bool            balance;         // the energy of the step at hand is balanced (tree_settle.c)
+    bool            always_balanced; // that of every step is, for tests
 
     tree_kernels kernels;
     int          worker_count;
@@ -289,13 +292,14 @@ void tree_block_loads(solver_tree *tree, tree_block *block, const tree_evaluatio
 void tree_gather_loads(solver_tree *tree, const tree_evaluation *at);
 bool tree_needs_poses(const solver_tree *tree);   // some load is given in world axes,
 bool tree_forces_points(const solver_tree *tree); // and some is that of a point
-// Balanced steps (tree_balance.c): momenta at the start and at the end, then loads besides those of the pass.
-void tree_balance_start(solver_tree *tree);
-void tree_balance_end(solver_tree *tree);
-void tree_gather_balance(solver_tree *tree, const tree_evaluation *at);
-// For velocities `u` and V6 of the roots, at the frames that the blocks hold: momenta into p, and dT/dq times
-// `gradient` into the loads.
-void tree_kinetic_sweep(solver_tree *tree, const double *q, double gradient, double *p);
+// Steps whose energy is balanced (tree_balance.c). Carried shapes: dw/dq at the start and at the end, and loads of a
+// pass by which their forces act with the mean of all.
+void tree_carried_start(solver_tree *tree);
+void tree_carried_end(solver_tree *tree);
+void tree_gather_carried(solver_tree *tree);
+// After the last pass of a step, whose end is known: what velocities change by there so that its energy is balanced,
+// into `kick` (tree_balance.c).
+void tree_balance(solver_tree *tree);
 // Contact (tree_contact.c): at the start of a step, as a load of a pass, and after it: do all contacts push?
 typedef struct tree_contact tree_contact;
 void                        tree_contact_start(solver_tree *tree);

@@ -7,11 +7,11 @@
 // Gauss points give it exactly (the average vector field method, Quispel and McLaren 2008). And two passes of Newton's
 // method do not get there from a poor guess; then more are made, and when those do not settle the step is halved.
 //
-// The inertia of the tree does the same with the speeds of such modes: then the whole step is balanced
-// (tree_balance.c). A little stiffness damping takes more than inertia gives, and balanced passes cost more; so this is
-// done only for domains that have less than LIGHT times the step. Modes that turn by many radians in a step may keep
-// balanced passes from settling; in the smallest parts of such a step they are not balanced but damped by LIGHT
-// times the part, which takes 4% from the stiffest and next to nothing from slow modes.
+// The inertia of the tree does the same with the speeds of such modes: then the energy of the whole step is balanced
+// (tree_balance.c). A little stiffness damping takes more than inertia gives, and to balance costs; so this is done
+// only where domains have less than LIGHT times the step. What a driven root does within a step is not known well
+// enough for it: there, modes that turn by more than a radian are damped by LIGHT times the step instead, which takes
+// 4% from the stiffest and next to nothing from slow ones.
 //
 // Lengths are taken with the diagonal of K(0), the stiffness of the modes at rest, and M/h^2.
 #include "libsolver/tree_internal.h"
@@ -41,12 +41,13 @@ static length length_of(const solver_tree *tree, const tree_domain *domain, cons
 
 void tree_choose_means(solver_tree *tree, const tree_evaluation *at) {
     double h = tree->options.time_step, theta = tree->options.theta;
-    bool   may_balance =
-        !tree->calm && tree->options.subtree == SOLVER_ARTICULATED && tree->options.passes > 1 && theta == 0.5;
-    for (int i = 0; !tree->balance && at->spread > 0 && i < tree->count; i++) {
+    bool   may_balance = tree->options.subtree == SOLVER_ARTICULATED && tree->options.passes > 1 && theta == 0.5;
+    for (int i = 0; at->spread > 0 && i < tree->count; i++) {
         const tree_domain *domain = &tree->domains[i];
         tree_block        *block = &tree->blocks[domain->block];
-        if (domain->r == 0 || block->calm > 0 || (block->mean && domain->damping_stiffness >= LIGHT * h)) continue;
+        tree_root         *root = &tree->roots[domain->top];
+        bool               light = domain->damping_stiffness < LIGHT * h;
+        if (domain->r == 0 || block->calm > 0 || (block->mean && (!light || root->unresolved))) continue;
         const solver_inertia *inertia = tree->classes[domain->class_index].inertia;
         length                way = length_of(tree, domain, at->q, at->q_from);
         double s = domain->scale, size = (inertia->Z0[0] + inertia->Z0[4] + inertia->Z0[8]) * s * s * s * s * s;
@@ -54,28 +55,31 @@ void tree_choose_means(solver_tree *tree, const tree_evaluation *at) {
         if (!(way.mass > 1e-8 * theta * theta * size)) continue; // less than a ten-thousandth of the domain's size
         if (!(turn2 > 0.05)) continue;
         block->mean = true;
-        if (tree->calm && turn2 > 1 && domain->damping_stiffness < LIGHT * h) block->calm = LIGHT * h;
-        if (may_balance && domain->damping_stiffness < LIGHT * h) tree->balance = true;
+        if (!light || !may_balance) continue;
+        if (root->kind != SOLVER_ROOT_DRIVEN)
+            tree->balance = root->unresolved = true;
+        else if (turn2 > 1)
+            block->calm = LIGHT * h;
     }
     for (int k = 0; tree->balance && k < tree->block_count; k++) tree->blocks[k].mean = true;
 }
 
 // Passes converge linearly, mostly by a factor of 20 each: when the last two changed the whole tree by c1 and c2, what
 // is left is about rho / (1 - rho), rho = c2 / c1, of the last change. That must be a hundredth of the way of each
-// domain; of balanced steps the last change itself must be a thousandth. No such credit above rho = 1/2, before the
+// domain, a third of that in steps whose energy is balanced. No such credit above rho = 1/2, before the
 // second pass, and for domains that changed by more than a tenth of their way. (Quotients of single domains say less:
 // what the first guess missed them by is chance.)
 bool tree_settled(solver_tree *tree) {
-    double h = tree->options.time_step, moved = 0, change = 0, credit = 1, part = tree->balance ? 1e-6 : 1e-4;
+    double h = tree->options.time_step, moved = 0, change = 0, credit = 1, part = tree->balance ? 1e-5 : 1e-4;
     for (int i = 0; i < tree->count; i++) {
         tree_domain *domain = &tree->domains[i];
         length       way = length_of(tree, domain, tree->q_trial, tree->q),
-               last = length_of(tree, domain, tree->q_trial, tree->q_before);
+               last = length_of(tree, domain, tree->q_trial, tree->q_pass);
         domain->change = last.mass / (h * h) + last.stiffness, domain->moved = way.mass / (h * h) + way.stiffness;
         moved += domain->moved, change += domain->change;
     }
     double rho = sqrt(change / tree->change); // NaN or infinite where it is not known
-    if (rho < 0.5 && !tree->balance) credit = rho / (1 - rho) * (rho / (1 - rho));
+    if (rho < 0.5) credit = rho / (1 - rho) * (rho / (1 - rho));
     tree->change = change;
     for (int k = 0; k < tree->block_count; k++)
         if (tree->blocks[k].shifts > 0) return false;

@@ -127,14 +127,14 @@ static fem_status pass(solver_tree *tree, tree_evaluation *at, const tree_weight
     double              clock = fem_seconds();
     bool                poses = tree_needs_poses(tree);
     tree->poses_known = false;
-    at->apart = tree_tips_apart(tree) && !at->balanced;
+    at->apart = tree_tips_apart(tree);
     tree_relative_frames(tree, at);
     tree_velocities(tree, poses, at->apart);
     lap(&clock, &report->seconds_frames);
     if (at->apart) tree_tips(tree, at, poses);
     clock = fem_seconds();
     tree_gather_loads(tree, at);
-    if (at->balanced) tree_gather_balance(tree, at);
+    if (at->q_to) tree_gather_carried(tree);
     if (at->resists) tree_gather_contact(tree);
     lap(&clock, &report->seconds_rest);
     tree_forces(tree, at);
@@ -278,25 +278,27 @@ static fem_status try_step(solver_tree *tree, const step_weights *w, bool *settl
     bool                       contact = tree->touching;
     if (contact) tree_contact_start(tree);
     tree_weights old = start_trial(tree, w);
-    bool         begun = false; // momenta of the start are known
     tree->balance = tree->always_balanced && more;
     for (int k = 0; k < tree->block_count; k++) tree->blocks[k].mean = false, tree->blocks[k].calm = 0;
+    for (int k = 0; k < tree->root_count; k++) tree->roots[k].unresolved = tree->balance;
     tree->change = 0;
     for (int k = 0; k < o->passes || (more && !*settled && k < o->passes_most); k++) {
-        memcpy(tree->q_before, tree->q_trial, (size_t)tree->dofs * sizeof *tree->q_before);
         tree_choose_means(tree, &at);
-        if (tree->balance && k > 0) { // the first pass says where the step goes
-            if (!begun) tree_balance_start(tree);
+        if (tree->balance && tree->carried > 0 && k > 0) { // the first pass says where the step goes
+            if (!at.q_to) tree_carried_start(tree);
             set_end(tree);
-            tree_balance_end(tree);
-            begun = at.balanced = true;
+            tree_carried_end(tree);
             at.q_to = tree->q_end;
         }
         FEM_TRY(pass(tree, &at, &old));
+        memcpy(tree->q_pass, tree->q_trial, (size_t)tree->dofs * sizeof *tree->q_pass);
+        memcpy(tree->dq_pass, tree->dq_trial, (size_t)tree->dofs * sizeof *tree->dq_pass);
+        for (int n = 0; n < tree->root_count; n++)
+            memcpy(tree->roots[n].Q_pass, tree->roots[n].trial.Q, sizeof tree->roots[n].Q_pass);
         update_trial(tree, w);
         old = (tree_weights){w->position, w->velocity};
         bool pushing = !contact || tree_contact_settle(tree);
-        if (more) *settled = tree_settled(tree) && pushing && at.balanced == tree->balance && k + 1 >= o->passes;
+        if (more) *settled = tree_settled(tree) && pushing && k + 1 >= o->passes;
         tree->report.extra_passes += k >= o->passes;
     }
     if (!more) *settled = true;
@@ -315,6 +317,12 @@ static void take_step(solver_tree *tree, const step_weights *w, double end) {
         tree->ddq[i] = tree->ddq_trial[i];
     }
     for (int k = 0; k < tree->root_count; k++) finish_root(&tree->roots[k], tree, w, end);
+    for (int i = 0; tree->balance && i < tree->dofs; i++) // what is carried is known better at the end
+        tree->q[i] = tree->q_end[i], tree->dq[i] += tree->kick[i];
+    for (int k = 0; tree->balance && k < tree->root_count; k++)
+        for (int i = 0; i < 3; i++)
+            tree->roots[k].state.v[i] += tree->roots[k].kick[i],
+                tree->roots[k].state.w[i] += tree->roots[k].kick[3 + i];
     tree->time = end, tree->last_step = h;
     tree->accelerations_known = true;
 }
@@ -349,7 +357,6 @@ fem_status solver_tree_step(solver_tree *tree) {
         tree->options.time_step = h * (double)length / (double)parts;
         step_weights w = weights_of(&tree->options);
         remember_start(tree);
-        tree->calm = depth > 0 && depth == most;
         status = try_step(tree, &w, &settled);
         if ((status == FEM_UNSTABLE || (status == FEM_OK && !settled)) && depth < most) {
             forget_trial(tree);
@@ -361,6 +368,10 @@ fem_status solver_tree_step(solver_tree *tree) {
         clock = fem_seconds();
         tree->report.unsettled += !settled;
         part += length;
+        if (tree->balance) {
+            set_end(tree);
+            tree_balance(tree);
+        }
         take_step(tree, &w, begun + h * (double)part / (double)parts);
         while (depth > 0 && part % (parts >> (depth - 1)) == 0) depth--; // a longer one may do again
         lap(&clock, &tree->report.seconds_rest);

@@ -193,7 +193,7 @@ static void stiff_run(const flower *f, double speed, double factor, int steps) {
     printf("   %.3f J, h w_max = %8.1f: energy after %d steps %.4f, %.4f to %.4f; %d more passes, %d steps halved\n",
            start, h * most, steps, mechanical(tree) / start, least, worst, report.extra_passes, report.halved);
     fflush(stdout);
-    assert_true(worst < 1.005 && least > (steps > 500 ? 0.95 : 0.99));
+    assert_true(worst < 1.005 && least > 0.995);
     assert_int_equal(report.unsettled, 0);
     assert_true(factor < 1e6 || h * most > 10000);
     solver_tree_destroy(tree);
@@ -264,7 +264,7 @@ static void test_default_damping(void **unused) {
 
 // The whole flower pushed along its first mode so that it bends by almost its height, undamped, 10,000 steps. The swing
 // passes its energy on to fast modes of all domains, half of which turn by more than a radian in a step. It stays all
-// the same, up to what is left of it where passes stop.
+// the same, up to what is left of the equations where passes stop.
 static void test_undamped(void **unused) {
     (void)unused;
     solver_assembly_options o = solver_assembly_default_options();
@@ -296,7 +296,7 @@ static void test_undamped(void **unused) {
     printf("   undamped, %d steps of 1/240 s, swings %.2f m: energy %.2f J within %.2f%% in the first 2,000; gains "
            "%.2f%%, loses %.2f%% at most\n",
            steps, swing, start, 100 * early, 100 * gain, 100 * loss);
-    assert_true(swing > 0.3 && early < 0.0005 && gain < 0.002 && loss < 0.04);
+    assert_true(swing > 0.3 && early < 0.0005 && gain < 0.002 && loss < 0.005);
     fem_free(shape);
     solver_tree_destroy(tree);
     flower_destroy(&f);

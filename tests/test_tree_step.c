@@ -105,8 +105,8 @@ static void test_settled(void **unused) {
     }
 }
 
-// Free flight without damping: momentum, angular momentum and energy drift with the square of the step. Balanced steps
-// keep the momentum, and more of the energy.
+// Free flight without damping: momentum, angular momentum and energy drift with the square of the step. Where the
+// energy is balanced it is kept to rounding.
 static void conservation(bool carried, bool balanced) {
     tree_case c;
     double    drift[4][3];
@@ -137,13 +137,11 @@ static void conservation(bool carried, bool balanced) {
     }
     for (int i = 0; i < 3; i++) {
         double order = log2(drift[2][i] / drift[3][i]);
-        if (balanced && i == 0) continue;
+        if (balanced && i == 2) continue;
         printf("   order of drift %d: %.2f\n", i, order);
         assert_true(order > 1.7);
     }
-    if (balanced)
-        for (int k = 0; k < 4; k++) assert_true(drift[k][0] < 1e-9);
-    if (balanced) assert_true(drift[3][0] < 1e-13 && drift[3][2] < 2e-6);
+    for (int k = 0; balanced && k < 4; k++) assert_true(drift[k][2] < 1e-12);
     assert_true(drift[3][0] < 1e-4 && drift[3][1] < 1e-4 && drift[3][2] < 1e-3);
     case_destroy(&c);
 }
