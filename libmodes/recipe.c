@@ -105,8 +105,35 @@ done:
     return status;
 }
 
+static const double EQUAL = 1e-3; // relative difference of squared frequencies that count as one
+
+// The first of the modes whose frequency counts as that of mode k
+static int first_equal(const modes_basis *linear, int k) {
+    while (k > 0 && linear->omega2[k - 1] > (1 - EQUAL) * linear->omega2[k]) k--;
+    return k;
+}
+
+// Of `count` columns of X the combination of unit length that has most mass: into x, its norm.
+static fem_status largest_combination(const modes_problem *problem, int n, int count, const double *X, double *MX,
+                                      double *x, double *norm) {
+    fem_status status = FEM_OK;
+    double    *G = fem_alloc((size_t)count * (size_t)(count + 1), sizeof *G), *values = G + count * count;
+    if (!G) return fem_fail(FEM_NO_MEMORY, "no memory for %d modes", count);
+    fem_sparse_multiply(problem->M, count, X, MX);
+    dense_gemm(true, false, count, count, n, 1, X, MX, 0, G);
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j < i; j++) G[i * count + j] = G[j * count + i] = 0.5 * (G[i * count + j] + G[j * count + i]);
+    FEM_TRY(dense_symmetric_eigen(count, G, values));
+    *norm = sqrt(fmax(0, values[count - 1]));
+    dense_gemv_set(n, count, 1, X, G + (count - 1) * count, x);
+done:
+    fem_free(G);
+    return status;
+}
+
 // The given fields first, then of the modes those that add most, by their mass over squared frequency, up to as many
-// columns as there were; then a Ritz step.
+// columns as there were; then a Ritz step. Modes of equal frequency may come in any combination: of these the one that
+// adds most is taken, so that rounding decides nothing.
 static fem_status put_given_first(const modes_problem *problem, const modes_recipe *recipe, modes_inverse *inverse,
                                   modes_basis *basis) {
     fem_status status = FEM_OK;
@@ -114,7 +141,8 @@ static fem_status put_given_first(const modes_problem *problem, const modes_reci
     size_t     length = (size_t)n, most = (size_t)(g > r ? g : r);
     double    *X = fem_alloc(length * (size_t)g, sizeof *X), *Q = fem_alloc(length * (size_t)r, sizeof *Q);
     double    *work = fem_alloc(length * most, sizeof *work), *c = fem_alloc(most * most, sizeof *c);
-    if (!X || !Q || !work || !c) {
+    double    *trial = fem_alloc(length, sizeof *trial);
+    if (!X || !Q || !work || !c || !trial) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for %d modes", r);
         goto done;
     }
@@ -128,17 +156,20 @@ static fem_status put_given_first(const modes_problem *problem, const modes_reci
         dense_scale(n, 1 / after, Q + length * (size_t)found++);
     }
     while (found < r) {
-        int    best = -1;
-        double score = 0, size = 0;
+        double score = 0, *next = Q + length * (size_t)found;
         project_out(problem, n, found, Q, r, basis->U, work, c);
-        for (int l = 0; l < r; l++) {
-            double norm = mass_norm(problem, n, basis->U + length * (size_t)l, work);
-            if (norm > 1e-5 && norm / fmax(basis->omega2[l], 1e-300) > score)
-                score = norm / fmax(basis->omega2[l], 1e-300), best = l, size = norm;
+        for (int first = 0, end; first < r; first = end) {
+            double norm = 0, x2 = fmax(basis->omega2[first], 1e-300);
+            for (end = first + 1; end < r && first_equal(basis, end) == first;) end++;
+            FEM_TRY(
+                largest_combination(problem, n, end - first, basis->U + length * (size_t)first, work, trial, &norm));
+            if (!(norm > 1e-5 && norm / x2 > score)) continue;
+            score = norm / x2;
+            memcpy(next, trial, length * sizeof *trial);
+            dense_scale(n, 1 / norm, next);
         }
-        if (best < 0) break;
-        memcpy(Q + length * (size_t)found, basis->U + length * (size_t)best, length * sizeof *Q);
-        dense_scale(n, 1 / size, Q + length * (size_t)found++);
+        if (score == 0) break;
+        found++;
     }
     if (found < r) { // cannot be: r columns are independent
         status = fem_fail(FEM_NO_CONVERGENCE, "modes: %d of %d are independent", found, r);
@@ -151,7 +182,7 @@ static fem_status put_given_first(const modes_problem *problem, const modes_reci
     FEM_TRY(dense_symmetric_eigen(r, c, basis->omega2));
     dense_gemm(false, false, n, r, r, 1, Q, c, 0, basis->U);
 done:
-    fem_free(X), fem_free(Q), fem_free(work), fem_free(c);
+    fem_free(X), fem_free(Q), fem_free(work), fem_free(c), fem_free(trial);
     return status;
 }
 
@@ -264,22 +295,42 @@ static fem_status check_size(const modes_recipe *recipe, int n, int *solves) {
                     candidates, recipe->derivatives, n, pool * 1e-9, condense * 1e-9, available * 1e-9);
 }
 
-// Derivatives in the weights of MODES_SCALE_FREQUENCY, without what the linear modes have of them.
+static bool same_family(const modes_basis *linear, const modes_origin *a, const modes_origin *b) {
+    if (a->order != b->order) return false;
+    for (int k = 0; k <= a->order; k++)
+        if (first_equal(linear, a->mode[k]) != first_equal(linear, b->mode[k])) return false;
+    return true;
+}
+
+// Derivatives in the weights of MODES_SCALE_FREQUENCY, without what the linear modes have of them. Modes of equal
+// frequency may come in any combination, and their derivatives with them; so those of one family, D_ij for all i and j
+// of two frequencies, get one size, by the sum of their squares. (With each of them scaled to the same size, rounding
+// decided which were kept.) A mixed one of the same family stands for D_ij and D_ji.
 static fem_status weigh_and_project(const modes_problem *problem, const modes_basis *linear, modes_pool *pool) {
     fem_status status = FEM_OK;
     int        n = pool->n, r = linear->r;
     double    *Mx = fem_alloc((size_t)n, sizeof *Mx), *c = fem_alloc((size_t)r, sizeof *c);
-    if (!Mx || !c) {
+    double    *norm2 = fem_alloc((size_t)pool->count, sizeof *norm2);
+    if (!Mx || !c || !norm2) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for %d derivatives", pool->count);
         goto done;
     }
     for (int j = 0; j < pool->count; j++) {
-        double *x = pool->X + (size_t)j * (size_t)n, weight = 1;
+        const modes_origin *o = &pool->origin[j];
+        double             *x = pool->X + (size_t)j * (size_t)n;
+        if (o->order == 1 && o->mode[0] != o->mode[1] &&
+            first_equal(linear, o->mode[0]) == first_equal(linear, o->mode[1]))
+            dense_scale(n, sqrt(2.0), x);
+        double norm = mass_norm(problem, n, x, Mx);
+        norm2[j] = norm * norm;
+    }
+    for (int j = 0; j < pool->count; j++) {
+        double *x = pool->X + (size_t)j * (size_t)n, weight = 1, sum = 0, count = 0;
+        for (int k = 0; k < pool->count; k++)
+            if (same_family(linear, &pool->origin[j], &pool->origin[k])) sum += norm2[k], count++;
         for (int k = 0; k <= pool->origin[j].order; k++)
-            weight *= linear->omega2[0] / linear->omega2[pool->origin[j].mode[k]];
-        fem_sparse_multiply(problem->M, 1, x, Mx);
-        double norm = sqrt(fmax(0, dense_dot(n, x, Mx)));
-        dense_scale(n, norm > 0 ? weight / norm : 0, x);
+            weight *= linear->omega2[0] / linear->omega2[first_equal(linear, pool->origin[j].mode[k])];
+        dense_scale(n, sum > 0 ? weight * sqrt(count / sum) : 0, x);
         for (int pass = 0; pass < 2; pass++) {
             fem_sparse_multiply(problem->M, 1, x, Mx);
             dense_gemv_t_set(n, r, 1, linear->U, Mx, c);
@@ -287,7 +338,7 @@ static fem_status weigh_and_project(const modes_problem *problem, const modes_ba
         }
     }
 done:
-    fem_free(Mx), fem_free(c);
+    fem_free(Mx), fem_free(c), fem_free(norm2);
     return status;
 }
 

@@ -283,8 +283,14 @@ static void test_sag(void **unused) {
     o.total = 20 * s.domains.count;
     o.damping_stiffness = 0.5;
     assert_true(sag_error(&s, light, &o) < 0.005);
-    o.total = 40 * s.domains.count; // bent by more than half its height
-    assert_true(sag_error(&s, strong, &o) < 0.02);
+    double few = sag_error(&s, strong, &o); // bent by more than half its height
+    o.total = 40 * s.domains.count;
+    double many = sag_error(&s, strong, &o);
+    assert_true(few < 0.07 && many < 0.02);
+    // modes of equal frequency come in any combination, which must not matter: rounding would decide otherwise
+    double *x = s.mesh.vertices;
+    for (int i = 0; i < 3 * s.mesh.vertex_count; i++) x[i] += 1e-13 * sin(1e4 * i);
+    assert_true(fabs(sag_error(&s, strong, &o) - many) < 0.05 * many);
     sample_destroy(&s);
 }
 
