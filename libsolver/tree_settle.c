@@ -66,11 +66,11 @@ void tree_choose_means(solver_tree *tree, const tree_evaluation *at) {
 
 // Passes converge linearly, mostly by a factor of 20 each: when the last two changed the whole tree by c1 and c2, what
 // is left is about rho / (1 - rho), rho = c2 / c1, of the last change. That must be a hundredth of the way of each
-// domain, a third of that in steps whose energy is balanced. No such credit above rho = 1/2, before the
+// domain, a tenth of that in steps whose energy is balanced. No such credit above rho = 1/2, before the
 // second pass, and for domains that changed by more than a tenth of their way. (Quotients of single domains say less:
 // what the first guess missed them by is chance.)
 bool tree_settled(solver_tree *tree) {
-    double h = tree->options.time_step, moved = 0, change = 0, credit = 1, part = tree->balance ? 1e-5 : 1e-4;
+    double h = tree->options.time_step, moved = 0, change = 0, credit = 1, part = tree->balance ? 1e-6 : 1e-4;
     for (int i = 0; i < tree->count; i++) {
         tree_domain *domain = &tree->domains[i];
         length       way = length_of(tree, domain, tree->q_trial, tree->q),
