@@ -25,7 +25,7 @@
 
 #include <string.h>
 
-static const double MOST_ALPHA = 0.5;
+static const double MOST_ALPHA = 0.5; // more, and a mode could turn round
 
 static const domain_interface *interface_of(const solver_tree *tree, const tree_domain *domain) {
     return &tree->classes[tree->domains[domain->parent].class_index].interfaces[domain->interface];
@@ -57,7 +57,7 @@ static void run_levels(level_task task) {
 // R^T (X V + J u) of a child; V stands in `of` of the parent and goes there. Then R^T c besides, for accelerations.
 static void follow_parent(const solver_tree *tree, const tree_domain *domain, int of, const double *u, bool with_c) {
     const tree_domain      *parent = &tree->domains[domain->parent];
-    const domain_interface *interface = &tree->classes[parent->class_index].interfaces[domain->interface];
+    const domain_interface *interface = interface_of(tree, domain);
     tree_lanes             *lanes = tree->blocks[domain->block].lanes;
     size_t                  stride = (size_t)interface->stride;
     double                  V[6], R[9], x[3], t[3], out[6];
