@@ -82,10 +82,10 @@ static void test_rest(void **unused) {
         bar_create(&b, &o, &ground, 0.01, SOLVER_DAMPING_BY_RATIO);
         for (int i = 0; i < DOMAINS; i++) assert_ok(solver_tree_set_damping(b.tree, i, 0, 0.1));
         solver_tree_set_gravity(b.tree, gravity);
-        for (int n = 0; n < 600; n++) {
+        for (int n = 0; n < 700; n++) {
             assert_ok(solver_tree_step(b.tree));
             solver_tree_get_energies(b.tree, &e);
-            if (n >= 580) most = fmax(most, e.kinetic);
+            if (n >= 680) most = fmax(most, e.kinetic);
         }
         double weight = e.mass * weight_of_1kg;
         printf("   %s of %.0e N/m^3, h^2 k A/m = %.1e: carries %.8f of the weight, kinetic energy %.1e J\n",
