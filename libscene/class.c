@@ -81,7 +81,7 @@ fem_status scene_class_write(const scene_stored *stored, fem_hash key, const cha
     const cubature_polynomial *p = stored->polynomial;
     const int                  size[] = {basis->n, basis->r, p->group_count, p->set_count};
     size_t                     r = (size_t)basis->r, modes = (size_t)p->r;
-    fem_store_item             items[6 + SCENE_CUBATURE_ITEMS] = {
+    fem_store_item             items[7 + SCENE_CUBATURE_ITEMS] = {
                     {"size", FEM_STORE_INT, 4, size},
                     {"omega2", FEM_STORE_DOUBLE, r, basis->omega2},
                     {"U", FEM_STORE_DOUBLE, (size_t)basis->n * r, basis->U},
@@ -93,6 +93,9 @@ fem_status scene_class_write(const scene_stored *stored, fem_hash key, const cha
     double numbers[6];
     int    more =
         stored->rule && stored->rule->count > 0 ? scene_cubature_items(stored, rule_size, numbers, items + 6) : 0;
+    if (stored->whole_count && *stored->whole_count > 0)
+        items[6 + more++] =
+            (fem_store_item){"whole", FEM_STORE_DOUBLE, 2 * (size_t)*stored->whole_count, *stored->whole};
     remove_leftovers(path);
     return fem_store_write(path, "class", CLASS_VERSION, key, 6 + more, items);
 }
@@ -152,6 +155,17 @@ done:
     return status;
 }
 
+// How a domain shows the modes of the whole; files of before have none.
+static fem_status read_whole(const scene_stored *stored, const fem_store *store) {
+    size_t        count = fem_store_count(store, "whole");
+    const double *whole = fem_store_find(store, "whole", FEM_STORE_DOUBLE, FEM_STORE_ANY);
+    if (!stored->whole_count || !whole || count < 2 || count % 2 != 0 || count > 2000) return FEM_OK;
+    *stored->whole = fem_copy(whole, count, sizeof *whole);
+    if (!*stored->whole) return fem_fail(FEM_NO_MEMORY, "no memory for %zu numbers", count);
+    *stored->whole_count = (int)(count / 2);
+    return FEM_OK;
+}
+
 fem_status scene_class_read(const scene_stored *stored, const fem_mesh *mesh, bool has_polynomial,
                             const cubature_training_options *training, fem_hash key, const char *path) {
     fem_status status = FEM_OK;
@@ -163,6 +177,7 @@ fem_status scene_class_read(const scene_stored *stored, const fem_mesh *mesh, bo
     }
     FEM_TRY(fill_class(stored, mesh, has_polynomial, &store, path));
     if (training) FEM_TRY(scene_cubature_read(stored, mesh, training, &store, path));
+    FEM_TRY(read_whole(stored, &store));
 done:
     fem_store_destroy(&store);
     return status;

@@ -42,9 +42,11 @@ fem_status scene_class_complete(scene_class *class, const scene_part *part, cons
 // What a cache file holds.
 typedef struct scene_stored {
     modes_basis              *basis;
-    cubature_polynomial      *polynomial; // empty: there is none
-    cubature_rule            *rule;       // NULL or empty: there is none
-    cubature_training_report *training;   // of the rule
+    cubature_polynomial      *polynomial;  // empty: there is none
+    cubature_rule            *rule;        // NULL or empty: there is none
+    cubature_training_report *training;    // of the rule
+    int                      *whole_count; // NULL: not a domain's; of solver_class
+    double                  **whole;       // allocated by the reader
 } scene_stored;
 
 // FOLDER/NAME-HASH.class; the folder and those above it are made. Caller frees.

@@ -55,6 +55,9 @@ fem_status scene_motion_tree(scene_motion **motion, const scene *s, const fem_bo
 // know about them.
 fem_status scene_assemble(solver_assembly **assembly, const scene *s, const fem_progress *progress, char **notes,
                           scene_result *result);
+// What the user should know of the cut and of the coupled model: too few domains, frequencies that are off. `tree` is
+// at rest, NULL: one is made.
+fem_status scene_note_model(const scene *s, const solver_assembly *assembly, solver_tree *tree, char **notes);
 
 // Instances of parts, likewise.
 fem_status scene_motion_forest(scene_motion **motion, const scene *s, const fem_progress *progress, char **notes);

@@ -41,10 +41,14 @@ static const cubature_training_options *class_training(const cache_context *c, c
 static bool load_class(void *context, fem_hash key, solver_class *class) {
     cache_context *c = context;
     char          *path = NULL;
-    scene_stored   stored = {
-          .basis = &class->basis, .polynomial = &class->polynomial, .rule = &class->rule, .training = &class->training};
-    bool       cubature = class->kind == SOLVER_FORCES_CUBATURE;
-    fem_status status = scene_cache_path(&path, c->s->cache, cache_name(c, class), key);
+    scene_stored   stored = {.basis = &class->basis,
+                             .polynomial = &class->polynomial,
+                             .rule = &class->rule,
+                             .training = &class->training,
+                             .whole_count = &class->whole_count,
+                             .whole = &class->whole};
+    bool           cubature = class->kind == SOLVER_FORCES_CUBATURE;
+    fem_status     status = scene_cache_path(&path, c->s->cache, cache_name(c, class), key);
     if (status == FEM_OK)
         status = scene_class_read(&stored, &class->mesh, class->kind == SOLVER_FORCES_POLYNOMIAL,
                                   cubature ? class_training(c, class) : NULL, key, path);
@@ -53,6 +57,8 @@ static bool load_class(void *context, fem_hash key, solver_class *class) {
         modes_basis_destroy(&class->basis);
         cubature_polynomial_destroy(&class->polynomial);
         cubature_rule_destroy(&class->rule);
+        fem_free(class->whole);
+        class->whole = NULL, class->whole_count = 0;
         class->basis.n = 3 * class->mesh.vertex_count;
     }
     fem_free(path);
@@ -66,10 +72,16 @@ static void save_class(void *context, fem_hash key, const solver_class *class) {
     cubature_polynomial      polynomial = class->polynomial;
     cubature_rule            rule = class->rule;
     cubature_training_report training = class->training;
-    scene_stored             stored = {
-                    .basis = &basis, .polynomial = &polynomial, .rule = rule.count > 0 ? &rule : NULL, .training = &training};
-    char       text[1200];
-    fem_status status = scene_cache_path(&path, c->s->cache, cache_name(c, class), key);
+    int                      whole_count = class->whole_count;
+    double                  *whole = class->whole;
+    scene_stored             stored = {.basis = &basis,
+                                       .polynomial = &polynomial,
+                                       .rule = rule.count > 0 ? &rule : NULL,
+                                       .training = &training,
+                                       .whole_count = &whole_count,
+                                       .whole = &whole};
+    char                     text[1200];
+    fem_status               status = scene_cache_path(&path, c->s->cache, cache_name(c, class), key);
     if (status == FEM_OK) status = scene_class_write(&stored, key, path);
     if (status != FEM_OK) note(c, "the class is not kept", false);
     if (status == FEM_OK && rule.count > 0) {
@@ -137,6 +149,61 @@ void scene_report_assembly(const scene *s, const solver_assembly *a, scene_resul
     for (int i = 0; i < a->count; i++)
         if (a->classes[i]->basis.r > 0 && !a->classes[i]->cached) result->cached = false;
     scene_report_rules(s, a->count, a->classes, result);
+}
+
+// ---- what is to be known of the model ------------------------------------------------------------------------------
+
+enum { FEW = 2 }; // of the domains asked for, less than one in so many is worth a word
+
+bool scene_cut_text(const scene *s, char text[SCENE_CUT_TEXT]) {
+    const domain_report *r = &s->tree.domains.report;
+    const char          *why = s->parts[s->object].fixed.count > 0
+                                   ? "loops, or fixed vertices on several limbs, keep it together; \"loops\": \"springs\" and "
+                                     "\"feet\": \"springs\" would do"
+                               : r->loops > 0 ? "loops were merged; \"loops\": \"springs\" would do"
+                                              : "it has few limbs that could be cut across";
+    if (FEW * s->tree.domains.count >= r->asked) return false;
+    snprintf(text, SCENE_CUT_TEXT, "%d of %d domains remain, the largest with %.0f%% of the elements: %s",
+             s->tree.domains.count, r->asked, 100 * r->largest_share, why);
+    return true;
+}
+
+static fem_status note_cut(const scene *s, char **notes) {
+    char cut[SCENE_CUT_TEXT], text[SCENE_CUT_TEXT + 20];
+    if (!scene_cut_text(s, cut)) return FEM_OK;
+    snprintf(text, sizeof text, "decompose: %s", cut);
+    return scene_add_note(notes, text);
+}
+
+fem_status scene_note_model(const scene *s, const solver_assembly *a, solver_tree *tree, char **notes) {
+    static const double   enough = 0.01, turn = 6.283185307179586;
+    char                  text[800], where[400];
+    solver_assembly_check check;
+    solver_tree          *own = NULL;
+    fem_status            status = note_cut(s, notes);
+    if (status == FEM_OK && !tree) status = solver_assembly_tree(&own, a, false, &s->tree.options);
+    if (status == FEM_OK) status = solver_assembly_examine(a, tree ? tree : own, &check);
+    solver_tree_destroy(own);
+    if (status != FEM_OK || check.count == 0 || fabs(check.omega / check.whole - 1) <= enough) return status;
+    const solver_class *c = a->classes[a->instances[check.domain].class_index];
+    if (s->tree.options.subtree != SOLVER_ARTICULATED)
+        snprintf(where, sizeof where, "the solver's \"subtree\": \"articulated\" would do");
+    else if (check.soft)
+        snprintf(
+            where, sizeof where,
+            "\"%.60s\" hangs on a wide interface, whose deformation it follows in %d shapes only; another \"count\" "
+            "or \"method\" of the cut would do",
+            c->name, c->carried);
+    else
+        snprintf(where, sizeof where,
+                 "\"%.60s\" has no shapes for %.2g%% of that mode's energy; more \"modes\" for it (now %d) would do",
+                 c->name, 100 * check.left, c->basis.r - c->carried);
+    snprintf(text, sizeof text,
+             "decompose: of the lowest %d frequencies of the coupled model, number %d is off by %.2g%% (%.4g Hz, the "
+             "whole mesh has %.4g): %s",
+             check.count, check.mode + 1, 100 * fabs(check.omega / check.whole - 1), check.omega / turn,
+             check.whole / turn, where);
+    return scene_add_note(notes, text);
 }
 
 // ---- the motion ----------------------------------------------------------------------------------------------------
@@ -317,6 +384,7 @@ fem_status scene_motion_tree(scene_motion **motion, const scene *s, const fem_bo
     FEM_TRY(solver_assembly_set_seams(m->assembly, s->seams));
     c->base.limb_count = m->assembly->warped ? 0 : m->assembly->count; // warped domains do not move as U q
     FEM_TRY(solver_assembly_tree(&c->tree, m->assembly, m->drive != NULL, &s->tree.options));
+    if (m->assembly->cached < m->assembly->count) FEM_TRY(scene_note_model(s, m->assembly, c->tree, notes));
     FEM_TRY(place_root(m));
     solver_tree_set_gravity(c->tree, s->gravity);
     FEM_TRY(scene_tree_motion_load(c, body, find_point));

@@ -376,6 +376,10 @@ typedef struct scene_frequencies {
 fem_status scene_find_frequencies(const scene *s, int count, const fem_progress *progress, scene_frequencies *found);
 void       scene_frequencies_destroy(scene_frequencies *found); // leaves it empty
 
+// What to say when a body was cut into less than half of the domains that were asked for; false: nothing.
+enum { SCENE_CUT_TEXT = 300 };
+bool scene_cut_text(const scene *s, char text[SCENE_CUT_TEXT]);
+
 // A ParaView collection: `count` files (names relative to the .pvd) and their times.
 fem_status scene_pvd_write(const char *path, int count, const double *times, const char *const *files);
 

@@ -423,7 +423,7 @@ fem_status solver_assembly_create(solver_assembly **assembly, const fem_mesh *me
     FEM_TRY(choose_modes(&w));
     FEM_TRY(assembly_find_ties(&w));
     FEM_TRY(assembly_find_pulls(&w));
-    if (options->whole_modes > 0 && domains->count > 1) FEM_TRY(assembly_seeds_create(&w));
+    if (options->whole_modes > 0) FEM_TRY(assembly_seeds_create(&w));
     FEM_TRY(make_classes(&w, progress));
     FEM_TRY(assembly_make_joints(&w));
     fill_instances(&w);

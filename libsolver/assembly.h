@@ -116,6 +116,19 @@ void       solver_assembly_destroy(solver_assembly *assembly);
 fem_status solver_assembly_tree(solver_tree **tree, const solver_assembly *assembly, bool driven,
                                 const solver_tree_options *options);
 
+// How the coupled model stands beside the modes of the whole mesh that its domains were made with.
+typedef struct solver_assembly_check {
+    int    count;        // modes that were compared; 0: there is nothing to compare with
+    int    mode;         // the one that is off most
+    double omega, whole; // its angular frequency in the coupled model, and of the whole mesh
+    int    domain;       // where that comes from, as far as can be said
+    double left;         // part of the mode's energy that this domain has no shapes for
+    bool   soft;         // the frequency is too low: the domain does not follow all that its parent does
+} solver_assembly_check;
+// Nothing is compared where the model is meant to differ: rigid domains, factors on stiffness; nor where there were no
+// modes of the whole (whole_modes, Lanczos bases).
+fem_status solver_assembly_examine(const solver_assembly *assembly, solver_tree *tree, solver_assembly_check *check);
+
 // A point of a tree (solver_tree_add_point) at a vertex of the mesh, or at a local vertex of an instance.
 fem_status solver_assembly_point(const solver_assembly *assembly, solver_tree *tree, int vertex, int *point);
 fem_status solver_assembly_local_point(const solver_assembly *assembly, solver_tree *tree, int instance, int vertex,

@@ -111,7 +111,7 @@ done:
 }
 
 // Rows of a domain and of its collar.
-static fem_status find(void *context, double **fields) {
+static fem_status find(void *context, double **fields, double *omega2) {
     const assembly_seeds_of *of = context;
     const assembly_work     *w = of->w;
     assembly_seeds          *seeds = w->seeds;
@@ -129,6 +129,7 @@ static fem_status find(void *context, double **fields) {
             size_t from = (size_t)(v < own ? part->vertices[v] : w->around_vertices[of->domain][v - own]);
             memcpy(x + 3 * (all * k + v), seeds->basis.U + whole * k + 3 * from, 3 * sizeof *x);
         }
+    memcpy(omega2, seeds->basis.omega2, (size_t)seeds->count * sizeof *omega2);
     *fields = x;
     return FEM_OK;
 }

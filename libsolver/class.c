@@ -268,12 +268,19 @@ static fem_status make_stored(solver_class *c, const fem_mesh *mesh, const fem_b
     fem_sparse     M = {0};
     modes_inverse *inverse = NULL;
     double        *fields = NULL;
+    int            seeds = o->seeds && o->recipe.method == MODES_KRYLOV ? o->seeds->count : 0;
     modes_problem  problem = {.mesh = mesh, .K = K, .M = &M, .fixed = c->fixed};
     double         begun = fem_seconds();
     FEM_TRY(fem_body_matrix(body, &M));
     fem_body_mass(body, o->mass, &M);
-    if (o->seeds && o->seeds->count > 0 && o->recipe.method == MODES_KRYLOV)
-        FEM_TRY(o->seeds->find(o->seeds->context, &fields));
+    if (seeds > 0) {
+        c->whole = fem_calloc(2 * (size_t)seeds, sizeof *c->whole);
+        if (!c->whole) {
+            status = fem_fail(FEM_NO_MEMORY, "no memory for %d fields", seeds);
+            goto done;
+        }
+        FEM_TRY(o->seeds->find(o->seeds->context, &fields, c->whole));
+    }
     if (o->carrier) { // one factor for both; what is wrong with a body, modes_build tells better
         modes_inverse_options options = o->recipe.inverse;
         if (o->recipe.method == MODES_LANCZOS) options.method = MODES_INVERSE_FACTOR;
@@ -285,8 +292,8 @@ static fem_status make_stored(solver_class *c, const fem_mesh *mesh, const fem_b
     FEM_TRY(make_basis(c, &problem, body, inverse, fields, fixed_count, place_count, places, o, progress));
     own = c->basis.r;
     if (o->carrier && inverse)
-        FEM_TRY(class_add_carried(c, &problem, inverse, fixed_count, fixed, o->carrier, fields ? o->seeds->count : 0,
-                                  fields));
+        FEM_TRY(class_add_carried(c, &problem, inverse, fixed_count, fixed, o->carrier, seeds, fields));
+    if (seeds > 0) FEM_TRY(class_measure_seeds(c, K, seeds, fields));
     if (mesh != &c->mesh) FEM_TRY(narrow(c));
     c->seconds_modes = fem_seconds() - begun;
     begun = fem_seconds();
@@ -561,6 +568,7 @@ void solver_class_destroy(solver_class *c) {
     fem_body_destroy(c->body);
     fem_mesh_destroy(&c->mesh);
     fem_free(c->K0);
+    fem_free(c->whole);
     fem_free(c->patterns);
     fem_free(c->coupling);
     fem_free(c->fixed);

@@ -50,8 +50,9 @@ typedef struct solver_carrier {
 typedef struct solver_seeds {
     int      count;
     fem_hash key; // of all that determines them
-    // fields: 3 vertices x count, of the piece with its collar, allocated
-    fem_status (*find)(void *context, double **fields);
+    // fields: 3 vertices x count, of the piece with its collar, of unit energy in the whole, allocated; omega2: their
+    // squared frequencies, count
+    fem_status (*find)(void *context, double **fields, double *omega2);
     double (*bytes)(void *context); // that finding them takes, by estimate; asked only where memory is limited
     void *context;
 } solver_seeds;
@@ -97,6 +98,8 @@ typedef struct solver_class {
     cubature_forces          forces;     // of whichever it is, with those of the collar
     cubature_forces          unbraced;   // full and cubature: without
     solver_inertia           inertia;
+    int                      whole_count;     // seeds that it was made with, 0: none or not known
+    double                  *whole;           // 2 x whole_count: their omega^2; energy that the piece has no shapes for
     int                      interface_count; // places with `child`, in their order
     domain_interface        *interfaces;
     bool                     cached; // basis and polynomial came from the store

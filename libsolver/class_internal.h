@@ -16,6 +16,8 @@ fem_status class_bracing(const solver_class *c, int place_count, const solver_pl
 // responses. fields: those of the seeds, on the piece with its collar; NULL: none.
 fem_status class_add_carried(solver_class *c, const modes_problem *problem, modes_inverse *inverse, int fixed_count,
                              const int *fixed, const solver_carrier *carrier, int field_count, const double *fields);
+// Fills `whole` with what the columns cannot show of the fields. K: of the piece with its collar, as the basis is.
+fem_status class_measure_seeds(solver_class *c, const fem_sparse *K, int count, const double *fields);
 // Puts what is carried into polynomial forces: linear, but coupled with all modes. K: of the piece.
 fem_status class_couple(solver_class *c, const fem_sparse *K);
 // How many there are in the basis (only they move held vertices), and the patterns that measure them. K: of the piece.

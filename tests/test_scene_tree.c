@@ -3,6 +3,7 @@
 #include "tests/support.h"
 
 #include <math.h>
+#include <string.h>
 
 static scene *load(const char *name, int count, const char *const *overrides) {
     char   path[200];
@@ -55,6 +56,62 @@ static void test_frequencies(void **unused) {
     scene_destroy(whole);
 }
 
+// A model with too few modes says by how much it is off and where: by as much as against the full mesh, from the cache
+// too. One that is good says nothing, nor does one that is meant to differ.
+static void test_poor_model(void **unused) {
+    (void)unused;
+    enum { COUNT = 6 };
+    const char *const full[] = {"solver.method=full", "objects=[{\"part\":\"mast\"}]", "actions=[]"};
+    const char *const few[] = {"objects.0.decompose={\"count\":6,\"modes\":2}"};
+    const char *const stiff[] = {"objects.0.decompose={\"count\":6,\"modes\":2,\"domains\":{\"1\":{\"stiffness\":2}}}"};
+    scene            *s = load("mast", 1, few), *whole = load("mast", 3, full), *other = load("mast", 1, stiff);
+    scene_frequencies poor = {0}, again = {0}, truth = {0}, meant = {0};
+    assert_ok(scene_set_cache(s, test_temporary("poor")));
+    assert_ok(scene_find_frequencies(s, COUNT, NULL, &poor));
+    assert_ok(scene_find_frequencies(s, COUNT, NULL, &again));
+    assert_ok(scene_find_frequencies(whole, COUNT + 6, NULL, &truth));
+    assert_ok(scene_find_frequencies(other, COUNT, NULL, &meant));
+    printf("   %s", poor.notes);
+    int         compared, mode;
+    double      percent, hz, of_whole;
+    const char *note = strstr(poor.notes, "of the lowest");
+    assert_non_null(note);
+    assert_int_equal(sscanf(note, "of the lowest %d frequencies of the coupled model, number %d is off by %lf%% (%lf",
+                            &compared, &mode, &percent, &hz),
+                     4);
+    assert_int_equal(sscanf(strstr(note, "mesh has "), "mesh has %lf", &of_whole), 1);
+    assert_true(mode >= 1 && mode <= compared && compared <= COUNT + 6);
+    assert_true(fabs(of_whole / (sqrt(truth.eigenvalues[mode - 1]) / 6.283185307179586) - 1) < 1e-3);
+    assert_true(fabs(percent / (100 * (hz / of_whole - 1)) - 1) < 0.06);
+    assert_non_null(strstr(note, "more \"modes\" for it (now 2)"));
+    assert_string_equal(again.notes, poor.notes);
+    assert_null(meant.notes);
+    scene_frequencies_destroy(&poor), scene_frequencies_destroy(&again), scene_frequencies_destroy(&truth);
+    scene_frequencies_destroy(&meant);
+    scene_destroy(s), scene_destroy(whole), scene_destroy(other);
+}
+
+// A body of which one domain remains is as good as others.
+static void test_one_domain(void **unused) {
+    (void)unused;
+    enum { COUNT = 8 };
+    const char *const one[] = {"objects.0.decompose={\"method\":\"geodesic\",\"count\":5}"};
+    const char *const full[] = {"solver.method=full", "objects=[{\"part\":\"gate\"}]"};
+    scene            *s = load("gate", 1, one), *whole = load("gate", 2, full);
+    scene_frequencies tree = {0}, truth = {0};
+    assert_ok(scene_find_frequencies(s, COUNT, NULL, &tree));
+    assert_ok(scene_find_frequencies(whole, COUNT, NULL, &truth));
+    assert_int_equal(tree.domains, 1);
+    printf("   %s   over full FEM:", tree.notes);
+    for (int k = 0; k < COUNT; k++) printf(" %.4f", sqrt(tree.eigenvalues[k] / truth.eigenvalues[k]));
+    printf("\n");
+    for (int k = 0; k < COUNT; k++) assert_true(fabs(sqrt(tree.eigenvalues[k] / truth.eigenvalues[k]) - 1) < 0.01);
+    assert_non_null(strstr(tree.notes, "1 of 5 domains remain"));
+    assert_null(strstr(tree.notes, "off by"));
+    scene_frequencies_destroy(&tree), scene_frequencies_destroy(&truth);
+    scene_destroy(s), scene_destroy(whole);
+}
+
 // A root that is moved follows its keyframes; a body in free flight falls as it must.
 static void test_roots(void **unused) {
     (void)unused;
@@ -80,6 +137,7 @@ static void test_roots(void **unused) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_scenes), cmocka_unit_test(test_frequencies),
+                                       cmocka_unit_test(test_poor_model), cmocka_unit_test(test_one_domain),
                                        cmocka_unit_test(test_roots)};
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
