@@ -14,11 +14,12 @@ double scene_load_factor(const scene_action *action, double time) {
     return fmin(reached, down);
 }
 
-// Where the motion is at a time: between the keyframes around it, at rest at time 0, at the last one for ever after.
+// Where the motion is at a time: between the keyframes around it, at rest up to time 0, at the last one for ever after.
 scene_keyframe scene_move_at(const scene_move *move, double time) {
     static const scene_keyframe rest = {0};
     const scene_keyframe       *from = &rest, *to = move->keyframes;
     int                         next = 0;
+    if (time < 0) return rest; // what differences at the start look back to
     while (next < move->count && move->keyframes[next].time <= time) from = &move->keyframes[next++];
     if (next == move->count) return *from;
     to = &move->keyframes[next];

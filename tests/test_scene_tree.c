@@ -125,6 +125,25 @@ static void test_roots(void **unused) {
     assert_true(fabs(r.probes[0] - 0.2) < 1e-6 && fabs(r.probes[2]) < 1e-9);
     scene_result_destroy(&r);
     scene_destroy(s);
+    // a first keyframe at time 0 says what is so anyway
+    const char *const zero[] = {
+        "output.probes={\"root\":\"z0\"}", "output.frames=13",
+        "actions=[{\"move\":{\"keyframes\":[{\"time\":0},{\"time\":0.3,\"translation\":[0.2,0,0]}],"
+        "\"interpolation\":\"linear\"},\"on\":\"z0\"}]"};
+    double tips[2];
+    for (int k = 0; k < 2; k++) {
+        const char       *without = "actions=[{\"move\":{\"keyframes\":[{\"time\":0.3,\"translation\":[0.2,0,0]}],"
+                                    "\"interpolation\":\"linear\"},\"on\":\"z0\"}]";
+        const char *const chosen[] = {zero[0], zero[1], k == 0 ? zero[2] : without};
+        s = load("mast", 3, chosen);
+        assert_ok(scene_run(s, test_temporary("zero"), 0, NULL, &r));
+        assert_true(fabs(r.probes[0] - 0.2) < 1e-6);
+        tips[k] = r.max_displacement;
+        scene_result_destroy(&r);
+        scene_destroy(s);
+    }
+    printf("   largest displacement %.6f m with a keyframe at time 0, %.6f without\n", tips[0], tips[1]);
+    assert_true(fabs(tips[0] - tips[1]) < 1e-12);
     s = load("links", 4, flight);
     assert_ok(scene_run(s, test_temporary("flight"), 0, NULL, &r));
     double t = 0.5, z = 1.5 + 2 * t - 0.5 * 9.81 * t * t;
