@@ -515,6 +515,7 @@ static fem_status make_regions(vtk_reader *r) {
         if (r->kept[i]) m->region[element++] = (int)value;
     }
     for (int e = 1; e < m->element_count; e++) one = one && m->region[e] == m->region[0];
+    if (m->element_count == 0) goto done;                      // refused later
     if (!notes && one && strcmp(regions->name, "region") != 0) // every program writes some number
         memset(m->region, 0, (size_t)m->element_count * sizeof *m->region);
     else if (!notes)
