@@ -446,18 +446,25 @@ bool scene_is_forest(const raw_scene *raw);
 // The pieces of an object's part, of which each class becomes a part of the scene; the path stands at the object.
 fem_status scene_read_components(scene_reader *reader, const cJSON *object, const raw_components *raw, int part,
                                  scene *s, domain_crowd *crowd);
+// Room for more parts behind those of the scene, and for the one of all instances.
+fem_status scene_grow_parts(scene *s, int more);
+// What a part that is made of a piece of another has of it: all but its name, its mesh and what holds it.
+scene_part scene_part_like(const scene_part *part);
+// The most modes that a domain of the part can have.
+int scene_domain_most_modes(const scene_part *part, const domain_part *piece, int domain);
 // An object of a forest that is cut: its domains are parts from `first` on. The path stands at the object.
 typedef struct scene_cut {
     const cJSON           *node;
     int                    part, first;
     domain_tree            tree;
-    solver_domain_options *own; // per domain
+    solver_domain_options *own; // per domain; damping that is not given is negative
 } scene_cut;
 fem_status scene_read_cut(scene_reader *reader, const cJSON *object, const raw_decompose *raw, int part, scene *s,
                           scene_cut *cut);
 void       scene_cut_destroy(scene_cut *cut);
-// On which domain an instance hangs that was placed on the whole; its reach grows where its root lies over a cut.
-fem_status scene_cut_hang(const scene *s, const scene_cut *cut, solver_forest_instance *child, int *domain);
+// Hangs those of the scene's instances from `first` on that were placed on the whole, as children of its first domain,
+// `root`, on the domains where they are; their reach grows where their roots lie over a cut.
+fem_status scene_cut_hang(scene *s, const scene_cut *cut, int root, int first);
 // Of a scene with seams between its objects: they are one body, and no forest any more.
 fem_status          scene_join_forest(scene_reader *reader, const raw_scene *raw, scene *s);
 const scene_forest *scene_members(const scene *s); // of such a body, or of a forest

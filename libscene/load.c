@@ -221,10 +221,12 @@ static fem_status check_placement(scene_reader *reader, const cJSON *node, const
 
 fem_status scene_find_part(scene_reader *reader, const cJSON *object, const char *name, const scene *s, int *part) {
     scene_suggestion suggestion;
-    for (*part = 0; *part < s->part_count; ++*part)
-        if (strcmp(s->parts[*part].name, name) == 0) return FEM_OK;
     suggestion_start(&suggestion, name);
-    for (int i = 0; i < s->part_count; i++) suggestion_offer(&suggestion, s->parts[i].name);
+    for (*part = 0; *part < s->part_count; ++*part) {
+        if (strchr(s->parts[*part].name, '.')) continue; // made of another: the file has none of that name
+        if (strcmp(s->parts[*part].name, name) == 0) return FEM_OK;
+        suggestion_offer(&suggestion, s->parts[*part].name);
+    }
     reader_enter(reader, "part");
     return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(object, "part"), "unknown part \"%.60s\"%s", name,
                        suggestion_text(&suggestion));

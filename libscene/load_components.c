@@ -4,6 +4,25 @@
 #include <stdio.h>
 #include <string.h>
 
+fem_status scene_grow_parts(scene *s, int more) {
+    scene_part *parts = fem_calloc((size_t)s->part_count + (size_t)more + 1, sizeof *parts);
+    if (!parts) return fem_fail(FEM_NO_MEMORY, "no memory for %d parts", more);
+    memcpy(parts, s->parts, (size_t)s->part_count * sizeof *parts);
+    fem_free(s->parts);
+    s->parts = parts;
+    return FEM_OK;
+}
+
+scene_part scene_part_like(const scene_part *part) {
+    return (scene_part){
+        .quadrature = part->quadrature,
+        .scale = part->scale,
+        .modes = {.method = part->modes.method, .recipe = part->modes.recipe, .linear = part->modes.linear},
+        .forces = part->forces,
+        .training = part->training,
+        .drag = part->drag};
+}
+
 // Modes of a class: of its own, or those of the part.
 static fem_status count_modes(scene_reader *reader, const cJSON *section, const raw_components *raw, int class,
                               int classes, int *modes) {
@@ -24,13 +43,7 @@ static fem_status count_modes(scene_reader *reader, const cJSON *section, const 
 static fem_status make_part(const scene_part *from, domain_crowd *crowd, int class, int modes, scene_part *part) {
     char name[96];
     snprintf(name, sizeof name, "%.60s.c%d", from->name, class);
-    *part = (scene_part){
-        .quadrature = from->quadrature,
-        .scale = from->scale,
-        .modes = {.method = from->modes.method, .recipe = from->modes.recipe, .linear = from->modes.linear},
-        .forces = from->forces,
-        .training = from->training,
-        .drag = from->drag};
+    *part = scene_part_like(from);
     part->name = fem_copy_string(name);
     if (!part->name) return fem_fail(FEM_NO_MEMORY, "no memory for a part");
     part->modes.recipe.count = modes;
@@ -46,7 +59,6 @@ fem_status scene_read_components(scene_reader *reader, const cJSON *object, cons
     fem_status           status = FEM_OK;
     const cJSON         *section = cJSON_GetObjectItemCaseSensitive(object, "components");
     size_t               length = reader_enter(reader, "components");
-    scene_part          *parts;
     domain_crowd_options options = {.tolerance = raw->tolerance,
                                     .reach = raw->reach,
                                     .fixed_count = s->parts[part].fixed.count,
@@ -58,11 +70,7 @@ fem_status scene_read_components(scene_reader *reader, const cJSON *object, cons
         return reader_fail(reader, section, "its part \"%s\" has training poses from a file, which are of the whole",
                            s->parts[part].name);
     FEM_TRY(reader_prefix(reader, section, domain_find_crowd(crowd, &s->parts[part].mesh, &options)));
-    parts = fem_calloc((size_t)(s->part_count + crowd->class_count) + 1, sizeof *parts);
-    if (!parts) return fem_fail(FEM_NO_MEMORY, "no memory for %d parts", crowd->class_count);
-    memcpy(parts, s->parts, (size_t)s->part_count * sizeof *parts);
-    fem_free(s->parts);
-    s->parts = parts;
+    FEM_TRY(scene_grow_parts(s, crowd->class_count));
     for (int k = 0; k < crowd->class_count; k++) {
         int modes = s->parts[part].modes.recipe.count;
         FEM_TRY(count_modes(reader, section, raw, k, crowd->class_count, &modes));

@@ -3,6 +3,7 @@
 // rigidly then [Barbič and Zhao 2011]; a body that stands alone also follows how they deform (assembly.h).
 #include "libscene/internal.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,10 +14,12 @@ void scene_cut_destroy(scene_cut *cut) {
     *cut = (scene_cut){0};
 }
 
-// Springs are of bodies that stand alone.
+// Springs and modal warping are of bodies that stand alone.
 static fem_status check(const scene_reader *reader, const cJSON *node, const raw_decompose *raw, const scene_cut *cut,
                         const scene_part *part) {
     const char *wrong = NULL;
+    bool        warped = false;
+    for (int i = 0; i < cut->tree.count; i++) warped = warped || cut->own[i].forces == SOLVER_FORCES_WARPED;
     if (cut->tree.closures.count > 0)
         wrong = "its loops are closed by springs (\"loops\": \"merge\" would do)";
     else if (cut->tree.grounds.count > 0)
@@ -25,6 +28,8 @@ static fem_status check(const scene_reader *reader, const cJSON *node, const raw
         wrong = "\"wrenches\" is false";
     else if (part->surface.vertex_count > 0)
         wrong = "its part has a \"surface\"";
+    else if (warped)
+        wrong = "a domain has \"warped\" forces";
     if (!wrong) return FEM_OK;
     return reader_fail(reader, node,
                        "%s, which only an object that stands alone, without children and copies, may have", wrong);
@@ -42,10 +47,7 @@ static fem_status share_modes(const scene *s, const scene_cut *cut, const domain
         goto done;
     }
     for (size_t i = 0; i < count; i++) {
-        int held = pieces[i].interface_count;
-        for (int k = 0; i == 0 && k < s->parts[cut->part].fixed.count; k++)
-            held += domain_part_local(&pieces[i], s->parts[cut->part].fixed.items[k]) >= 0;
-        most[i] = solver_class_most_modes(pieces[i].mesh.vertex_count, held);
+        most[i] = scene_domain_most_modes(&s->parts[cut->part], &pieces[i], (int)i);
         elements[i] = pieces[i].mesh.element_count;
         take[i] = cut->own[i].modes == SOLVER_MODES_SHARED;
         modes[i] = take[i] ? 0 : cut->own[i].modes;
@@ -94,14 +96,8 @@ static fem_status make_part(const scene *s, const scene_cut *cut, int domain, do
     const solver_domain_options *own = &cut->own[domain];
     char                         name[96];
     snprintf(name, sizeof name, "%.60s.d%d", whole->name, domain);
-    *part = (scene_part){
-        .whole = cut->part + 1,
-        .quadrature = whole->quadrature,
-        .scale = whole->scale,
-        .modes = {.method = whole->modes.method, .recipe = whole->modes.recipe, .linear = whole->modes.linear},
-        .forces = whole->forces,
-        .training = whole->training,
-        .drag = whole->drag};
+    *part = scene_part_like(whole);
+    part->whole = cut->part + 1;
     part->modes.recipe.count = modes;
     part->modes.recipe.derivatives = own->derivatives;
     for (int kind = 0; kind <= SCENE_CUBATURE; kind++)
@@ -131,10 +127,12 @@ fem_status scene_read_cut(scene_reader *reader, const cJSON *object, const raw_d
     int          kept = s->object, count = 0, *modes = NULL;
     outside      surface = {0};
     domain_part *pieces = NULL;
-    scene_part  *parts;
+    double       damping[3] = {s->solver.damping_mass, s->solver.damping_stiffness, s->tree.damping_ratio};
     *cut = (scene_cut){.part = part, .first = s->part_count};
     s->object = part;
+    s->solver.damping_mass = s->solver.damping_stiffness = -1, s->tree.damping_ratio = 0; // not given
     status = scene_read_decompose(reader, object, raw, s); // as of a body that stands alone, and taken from there
+    s->solver.damping_mass = damping[0], s->solver.damping_stiffness = damping[1], s->tree.damping_ratio = damping[2];
     cut->tree = s->tree.domains, cut->own = s->tree.own;
     s->tree.domains = (domain_tree){0}, s->tree.own = NULL, s->tree.assembly.domains = NULL;
     s->object = kept;
@@ -145,15 +143,11 @@ fem_status scene_read_cut(scene_reader *reader, const cJSON *object, const raw_d
     count = cut->tree.count;
     pieces = fem_calloc((size_t)count, sizeof *pieces);
     modes = fem_calloc((size_t)count, sizeof *modes);
-    parts = fem_calloc((size_t)(s->part_count + count) + 1, sizeof *parts);
-    if (!pieces || !modes || !parts) {
-        fem_free(parts);
+    if (!pieces || !modes) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for %d domains", count);
         goto done;
     }
-    memcpy(parts, s->parts, (size_t)s->part_count * sizeof *parts);
-    fem_free(s->parts);
-    s->parts = parts;
+    FEM_TRY(scene_grow_parts(s, count));
     const fem_mesh *mesh = &s->parts[part].mesh;
     FEM_TRY(fem_mesh_surface(mesh, &surface.count, &surface.triangles, &surface.element));
     for (int i = 0; i < count; i++) FEM_TRY(domain_part_create(&pieces[i], mesh, &cut->tree, i));
@@ -168,31 +162,54 @@ done:
     return status;
 }
 
-// Where a child hangs that was placed on the whole: on the domain at the middle of its root. The rest of its root may
-// reach over a cut, and follows that domain too.
-fem_status scene_cut_hang(const scene *s, const scene_cut *cut, solver_forest_instance *child, int *domain) {
-    fem_status        status = FEM_OK;
-    const fem_mesh   *mesh = &s->parts[cut->part].mesh;
+// The root of an instance in the coordinates of its parent, 3 per vertex, and after those its middle.
+static void place_root(const scene *s, const solver_forest_instance *child, double *x) {
     const scene_part *part = &s->parts[child->part];
     size_t            count = (size_t)part->fixed.count;
-    fem_embedding     at = {0};
-    double            reach = child->reach > 0 ? child->reach : solver_default_reach(&part->mesh, child->at.scale);
-    double            farthest = 0, width = 0, *x = fem_calloc(count + 1, 3 * sizeof *x), *middle;
-    if (!x) return fem_fail(FEM_NO_MEMORY, "no memory for a root of %zu vertices", count);
-    middle = x + 3 * count;
-    for (size_t k = 0; k < count; k++) {
+    double           *middle = x + 3 * count;
+    for (size_t k = 0; k < count; k++, x += 3) {
         double turned[3];
         mat3_mul_vec(turned, child->at.Q, part->mesh.vertices + 3 * (size_t)part->fixed.items[k]);
-        for (int i = 0; i < 3; i++) x[3 * k + (size_t)i] = child->at.p[i] + child->at.scale * turned[i];
-        vec3_axpy(middle, 1.0 / (double)count, x + 3 * k);
+        for (int i = 0; i < 3; i++) x[i] = child->at.p[i] + child->at.scale * turned[i];
+        vec3_axpy(middle, 1.0 / (double)count, x);
     }
-    FEM_TRY(fem_embed_points(&at, mesh, (int)count + 1, x));
-    *domain = cut->tree.element_domain[at.element[count]];
-    for (size_t k = 0; k < count; k++) {
-        farthest = fmax(farthest, fem_embedding_distance(&at, mesh, (int)k, x + 3 * k));
-        width = fmax(width, vec3_distance(x + 3 * k, middle));
+}
+
+// On the domain at the middle of its root. The rest of the root may reach over a cut, and follows that domain too.
+fem_status scene_cut_hang(scene *s, const scene_cut *cut, int root, int first) {
+    fem_status              status = FEM_OK;
+    const fem_mesh         *mesh = &s->parts[cut->part].mesh;
+    solver_forest_instance *instances = s->forest.instances;
+    fem_embedding           at = {0};
+    size_t                  points = 0, next = 0;
+    double                 *x = NULL;
+    for (int i = first; i < s->forest.count; i++)
+        if (instances[i].parent == root) points += (size_t)s->parts[instances[i].part].fixed.count + 1;
+    if (points > INT_MAX) return fem_fail(FEM_BAD_INPUT, "its children have %zu root vertices together", points);
+    x = fem_calloc(points, 3 * sizeof *x);
+    if (!x) return fem_fail(FEM_NO_MEMORY, "no memory for roots of %zu vertices", points);
+    for (int i = first; i < s->forest.count; i++) {
+        if (instances[i].parent != root) continue;
+        place_root(s, &instances[i], x + 3 * next);
+        next += (size_t)s->parts[instances[i].part].fixed.count + 1;
     }
-    if (farthest <= reach) child->reach = reach + width;
+    FEM_TRY(fem_embed_points(&at, mesh, (int)points, x));
+    next = 0;
+    for (int i = first; i < s->forest.count; i++) {
+        solver_forest_instance *child = &instances[i];
+        if (child->parent != root) continue;
+        const scene_part *part = &s->parts[child->part];
+        size_t            middle = next + (size_t)part->fixed.count;
+        double            farthest = 0, width = 0;
+        double            reach = child->reach > 0 ? child->reach : solver_default_reach(&part->mesh, child->at.scale);
+        for (; next < middle; next++) {
+            farthest = fmax(farthest, fem_embedding_distance(&at, mesh, (int)next, x + 3 * next));
+            width = fmax(width, vec3_distance(x + 3 * next, x + 3 * middle));
+        }
+        if (farthest <= reach) child->reach = reach + width;
+        child->parent = root + cut->tree.element_domain[at.element[middle]];
+        next++;
+    }
 done:
     fem_free(x);
     fem_embedding_destroy(&at);

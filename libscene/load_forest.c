@@ -360,9 +360,12 @@ static fem_status expand_cut(expansion *x, const cJSON *node, const raw_object *
         solver_forest_instance      *n = &f->instances[root + i];
         const solver_domain_options *own = &cut->own[i];
         n->stiffness *= own->stiffness;
-        if (n->damping_mass < 0 && own->damping_mass != x->s->solver.damping_mass) n->damping_mass = own->damping_mass;
-        if (n->damping_stiffness < 0 && own->damping_stiffness >= 0) n->damping_stiffness = own->damping_stiffness;
-        if (i > 0) n->reach = 0;
+        if (own->damping_mass >= 0) n->damping_mass = own->damping_mass;
+        if (own->damping_stiffness >= 0) n->damping_stiffness = own->damping_stiffness;
+        if (i > 0)
+            n->reach = 0;
+        else if (n->reach == 0) // as of the whole
+            n->reach = solver_default_reach(&x->s->parts[cut->part].mesh, at->scale);
         if (i > 0) memset(f->motion[root + i], 0, sizeof f->motion[root + i]);
     }
     // the velocity that is given is that of the centre of the whole
@@ -374,11 +377,7 @@ static fem_status expand_cut(expansion *x, const cJSON *node, const raw_object *
     size_t length = reader_enter(x->reader, "children");
     int    first = f->count;
     FEM_TRY(expand(x, raw->children, root, &identity, path));
-    for (int i = first, domain; i < f->count; i++) {
-        if (f->instances[i].parent != root) continue;
-        FEM_TRY(scene_cut_hang(x->s, cut, &f->instances[i], &domain));
-        f->instances[i].parent = root + domain;
-    }
+    FEM_TRY(reader_prefix(x->reader, node, scene_cut_hang(x->s, cut, root, first)));
     reader_leave(x->reader, length);
 done:
     return status;
@@ -525,7 +524,8 @@ static fem_status check_part(scene_reader *reader, const scene *s, const cJSON *
     if (part->modes.method == SCENE_MODES_SKETCH || part->modes.method == SCENE_MODES_FILE)
         return reader_fail(reader, node, "its modes are a %s, but the bases of instances are \"krylov\" or \"lanczos\"",
                            part->modes.method == SCENE_MODES_FILE ? "file" : "sketch");
-    for (int i = 0; part->forces == SCENE_POLYNOMIAL && i < part->mesh.region_count; i++) {
+    // of a domain its cut has looked at its own elements
+    for (int i = 0; part->whole == 0 && part->forces == SCENE_POLYNOMIAL && i < part->mesh.region_count; i++) {
         fem_material_kind kind = part->mesh.materials[part->mesh.regions[i].material].kind;
         if (kind != FEM_STVK && kind != FEM_ORTHOTROPIC)
             return reader_fail(reader, node,
@@ -593,7 +593,9 @@ static fem_status count_all(const scene_reader *reader, const cJSON *node, scene
 static fem_status copy_regions(const scene *s, fem_mesh *mesh, int *first) {
     int regions = 0, materials = 0;
     for (int k = 0; k < s->forest.part_count; k++) {
-        first[k] = regions;
+        int whole = s->parts[k].whole; // a domain has those of its whole, which comes before it
+        first[k] = whole > 0 ? first[whole - 1] : regions;
+        if (whole > 0) continue;
         regions += s->parts[k].mesh.region_count;
         materials += s->parts[k].mesh.material_count;
     }
@@ -605,6 +607,7 @@ static fem_status copy_regions(const scene *s, fem_mesh *mesh, int *first) {
     if (!mesh->regions || !mesh->materials) return fem_fail(FEM_NO_MEMORY, "no memory for %d regions", regions);
     for (int k = 0; k < s->forest.part_count; k++) {
         const fem_mesh *of = &s->parts[k].mesh;
+        if (s->parts[k].whole > 0) continue;
         for (int i = 0; i < of->region_count; i++) {
             char name[200];
             snprintf(name, sizeof name, of->region_count == 1 ? "%s" : "%s.%s", s->parts[k].name, of->regions[i].name);
@@ -691,19 +694,27 @@ static int compare_places(const void *first, const void *second) {
     return (a->instance > b->instance) - (a->instance < b->instance);
 }
 
-// Where an instance is: its middle, and for those with the same middle all of the placement counts.
+// Where an instance is: its middle, and for those with the same middle all of the placement counts. Domains stand for
+// their whole, once.
 static fem_status check_overlaps(expansion *x, const solver_forest *plan) {
     fem_status status = FEM_OK;
+    int        count = 0;
     place_of  *places = fem_alloc((size_t)plan->count, sizeof *places);
     if (!places) return fem_fail(FEM_NO_MEMORY, "no memory for %d instances", plan->count);
     for (int i = 0; i < plan->count; i++) {
-        solver_frame_motion frame;
-        solver_forest_frame(plan, i, &frame);
-        places[i] = (place_of){.part = plan->given[i].part, .instance = i};
-        for (int k = 0; k < 3; k++) places[i].x[k] = (double)(float)frame.p[k]; // rounding errors are not distances
+        const solver_placement *at = &plan->world[i];
+        int    part = plan->given[i].part, whole = x->s->parts[part].whole, parent = plan->given[i].parent;
+        double turned[3];
+        if (whole > 0 && parent >= 0 && x->nodes[parent] == x->nodes[i]) continue;
+        if (whole > 0) part = whole - 1;
+        mat3_mul_vec(turned, at->Q, x->centre[part]);
+        places[count] = (place_of){.part = part, .instance = i};
+        for (int k = 0; k < 3; k++) // rounding errors are not distances
+            places[count].x[k] = (double)(float)(at->p[k] + at->scale * turned[k]);
+        count++;
     }
-    qsort(places, (size_t)plan->count, sizeof *places, compare_places);
-    for (int i = 1; i < plan->count && status == FEM_OK; i++) {
+    qsort(places, (size_t)count, sizeof *places, compare_places);
+    for (int i = 1; i < count && status == FEM_OK; i++) {
         const place_of *a = &places[i - 1], *b = &places[i];
         bool            same = a->part == b->part && memcmp(a->x, b->x, sizeof a->x) == 0;
         for (int k = 0; same && k < 9; k++)
@@ -717,7 +728,7 @@ static fem_status check_overlaps(expansion *x, const solver_forest *plan) {
     return status;
 }
 
-// Where a part is in the file; a class of components, where its part is.
+// Where a part is in the file; a class of components or a domain, where its part is.
 static const cJSON *part_node(const raw_scene *raw, const scene *s, int part) {
     char name[NAME_MOST];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(s->parts[part].name, "."), s->parts[part].name);

@@ -76,19 +76,23 @@ done:
     return status;
 }
 
+int scene_domain_most_modes(const scene_part *part, const domain_part *piece, int domain) {
+    int held = piece->interface_count;
+    for (int k = 0; domain == 0 && k < part->fixed.count; k++)
+        held += domain_part_local(piece, part->fixed.items[k]) >= 0;
+    return solver_class_most_modes(piece->mesh.vertex_count, held);
+}
+
 // More modes than a domain can have, whichever key asked for them.
 static fem_status check_modes(const scene_reader *reader, const cJSON *node, const scene *s) {
     fem_status        status = FEM_OK;
     const scene_part *part = &s->parts[s->object];
     for (int i = 0; i < s->tree.domains.count; i++) {
         domain_part piece = {0};
-        int         asked = s->tree.own[i].modes, held;
+        int         asked = s->tree.own[i].modes;
         if (asked < 10) continue; // the smallest domain has as many
         FEM_TRY(domain_part_create(&piece, &part->mesh, &s->tree.domains, i));
-        held = piece.interface_count;
-        for (int k = 0; i == 0 && k < part->fixed.count; k++)
-            held += domain_part_local(&piece, part->fixed.items[k]) >= 0;
-        int most = solver_class_most_modes(piece.mesh.vertex_count, held);
+        int most = scene_domain_most_modes(part, &piece, i);
         domain_part_destroy(&piece);
         if (asked > most)
             return reader_fail(reader, node,

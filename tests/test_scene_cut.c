@@ -166,6 +166,59 @@ static void test_shares(void **state) {
     scene_destroy(s);
 }
 
+static void refuses(const char *objects, const char *probe, const char *why) {
+    static char text[4000];
+    scene      *s = NULL;
+    snprintf(text, sizeof text, "%s%s%s%s}}}\n", HEAD, objects, TAIL, probe);
+    assert_fails(scene_load(&s, test_write("refused.json", text), 0, NULL), FEM_BAD_INPUT, why);
+    assert_null(s);
+}
+
+#define CUT "\"part\": \"bar\", \"scale\": 1, \"decompose\": {\"count\": 4"
+static void test_refused(void **state) {
+    (void)state;
+    const char *all = "{\"instance\": \"bar\"}";
+    // domains are no parts that an object could name, be it cut itself or not
+    refuses("\"objects\": [{" CUT "}}, {\"part\": \"bar.d0\", \"translation\": [0, 5, 0]}]", all,
+            "objects[1].part: unknown part \"bar.d0\"");
+    refuses("\"objects\": [{" CUT "}}, {\"part\": \"bar.d0\", \"decompose\": {}}]", all, "unknown part \"bar.d0\"");
+    refuses("\"objects\": [{" CUT ", \"domains\": {\"1\": {\"forces\": \"warped\"}}}}]", all,
+            "objects[0].decompose: a domain has \"warped\" forces, which only an object that stands alone");
+    // at one place, cut in one way, in another, or not at all
+    refuses("\"objects\": [{" CUT "}}, {" CUT "}}]", all, "are at the same place");
+    refuses("\"objects\": [{" CUT "}}, {\"part\": \"bar\", \"decompose\": {\"count\": 2}}]", all, "at the same place");
+    refuses("\"objects\": [{" CUT "}}, {\"part\": \"bar\"}]", all, "are at the same place");
+    refuses("\"objects\": [{" CUT "}}]", "{\"instance\": \"bar\", \"set\": \"x2\"}", "has no vertex set \"x2\"");
+    refuses("\"objects\": [{" CUT "}, \"children\": [{\"part\": \"arm\", \"translation\": [9, 0, 0]}]}]", all,
+            "is too far from \"bar.3\"");
+}
+
+// regions are those of the whole, and what a domain says of its damping goes before what the object says
+static void test_regions_and_damping(void **state) {
+    (void)state;
+    scene *s = load("damped.json",
+                    "\"objects\": [{" CUT ", \"domains\": {\"1\": {\"damping\": {\"mass\": 5, \"stiffness\": 0.01}}}}, "
+                    "\"damping\": {\"mass\": 2, \"stiffness\": 0.5}}, {\"part\": \"arm\", \"translation\": [0, 9, 0]}]",
+                    "{\"region\": \"bar\"}");
+    int    vertices = 0;
+    for (int i = 0; i < 4; i++) {
+        const solver_forest_instance *n = &s->forest.instances[i];
+        assert_true(n->damping_mass == (i == 1 ? 5 : 2));
+        assert_true(n->damping_stiffness == (i == 1 ? 0.01 : 0.5)); // though it is the solver's
+        vertices += s->parts[n->part].mesh.vertex_count;
+    }
+    assert_int_equal(s->probes[0].on.count, vertices);
+    scene_destroy(s);
+}
+
+// a cut child may be as far from its parent as the whole may: a tenth of its diagonal, 0.4 m
+static void test_reach(void **state) {
+    (void)state;
+    scene_destroy(load("reach.json",
+                       "\"objects\": [{\"part\": \"arm\", \"children\": [{" CUT "}, \"translation\": [0.5, 0, 0]}]}]",
+                       "{\"instance\": \"bar\"}"));
+}
+
 // distance from each point to the nearest of others, the largest
 static double farthest(int count, const double *x, int others, const double *y) {
     double most = 0;
@@ -220,7 +273,8 @@ static void test_files(void **state) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_frequencies), cmocka_unit_test(test_loads),
-                                       cmocka_unit_test(test_flight), cmocka_unit_test(test_shares),
-                                       cmocka_unit_test(test_files)};
+                                       cmocka_unit_test(test_flight),      cmocka_unit_test(test_shares),
+                                       cmocka_unit_test(test_refused),     cmocka_unit_test(test_regions_and_damping),
+                                       cmocka_unit_test(test_reach),       cmocka_unit_test(test_files)};
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
