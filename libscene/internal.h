@@ -443,6 +443,13 @@ fem_status         scene_read_decompose(scene_reader *reader, const cJSON *objec
 // Expands objects with children, groups and copies into the instances of a forest, and makes of all of them the one
 // part that is simulated. Is this scene of that kind?
 bool scene_is_forest(const raw_scene *raw);
+enum { SCENE_INSTANCES_MOST = 1000000 };
+void scene_make_placement(solver_placement *at, const double translation[3], const double rotation[3], double scale);
+// The copies of an object, inside its own placement; parent: the instance that they hang on, or -1. Caller frees.
+fem_status scene_make_copies(scene_reader *reader, const scene *s, const cJSON *node, const raw_object *raw, int parent,
+                             int *count, solver_placement **rows);
+// Adds the last part: all instances as one mesh.
+fem_status scene_compose_forest(scene_reader *reader, const cJSON *node, const solver_forest *plan, scene *s);
 // The pieces of an object's part, of which each class becomes a part of the scene; the path stands at the object.
 fem_status scene_read_components(scene_reader *reader, const cJSON *object, const raw_components *raw, int part,
                                  scene *s, domain_crowd *crowd);

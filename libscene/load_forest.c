@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { INSTANCES_MOST = 1000000, ELEMENTS_MOST = 100000000, GROUP_DEPTH = 16, NAME_MOST = 200 };
+enum { GROUP_DEPTH = 16, NAME_MOST = 200 };
 
 // An object whose part was taken apart: its classes are parts from `first` on.
 typedef struct taken_apart {
@@ -91,165 +91,6 @@ bool scene_is_forest(const raw_scene *raw) {
             cJSON_GetObjectItemCaseSensitive(object, "rotation"));
 }
 
-// ---- placements
-// ------------------------------------------------------------------------------------------------------
-
-static void make_placement(solver_placement *at, const double translation[3], const double rotation[3], double scale) {
-    memcpy(at->p, translation, sizeof at->p);
-    mat3_exp(at->Q, rotation);
-    at->scale = scale;
-}
-
-static fem_status read_places(expansion *x, const raw_object *raw, solver_placement *rows) {
-    int row = 0;
-    for (const cJSON *item = raw->places->child; item; item = item->next, row++) {
-        double       numbers[7];
-        const cJSON *number = item->child;
-        for (int i = 0; i < 7; i++, number = number->next) numbers[i] = number->valuedouble;
-        if (!(numbers[6] > 0)) {
-            reader_enter(x->reader, "places");
-            reader_enter_index(x->reader, row);
-            return reader_fail(x->reader, item, "the scale, its last number, is %g, expected > 0", numbers[6]);
-        }
-        make_placement(&rows[row], numbers, numbers + 3, numbers[6]);
-    }
-    return FEM_OK;
-}
-
-static void make_repeats(const raw_repeat *raw, solver_placement *rows) {
-    solver_placement step;
-    make_placement(&step, raw->translation, raw->rotation, raw->scale);
-    solver_placement_identity(&rows[0]);
-    for (int k = 1; k < raw->count; k++) solver_placement_compose(&rows[k], &rows[k - 1], &step);
-}
-
-// The part's x axis along n, turned at random.
-static void random_frame(const double n[3], double tilt, uint64_t *state, double Q[9]) {
-    double a[3], b[3], out[3], other[3] = {0, 0, 0};
-    double around = 2 * M_PI * solver_random(state), angle = tilt * sqrt(solver_random(state)),
-           turn = 2 * M_PI * solver_random(state);
-    other[fabs(n[0]) < 0.7 ? 0 : 1] = 1;
-    vec3_cross(a, n, other);
-    vec3_normalize(a);
-    vec3_cross(b, n, a);
-    for (int i = 0; i < 3; i++) out[i] = cos(angle) * n[i] + sin(angle) * (cos(around) * a[i] + sin(around) * b[i]);
-    vec3_cross(a, out, b);
-    if (vec3_norm(a) < 0.1) vec3_cross(a, out, other);
-    vec3_normalize(a);
-    vec3_cross(b, out, a);
-    for (int i = 0; i < 3; i++) {
-        double y = cos(turn) * a[i] + sin(turn) * b[i], z = cos(turn) * b[i] - sin(turn) * a[i];
-        Q[3 * i] = out[i], Q[3 * i + 1] = y, Q[3 * i + 2] = z;
-    }
-}
-
-static bool inside(const raw_scatter *raw, const double x[3]) {
-    bool in = true;
-    for (int i = 0; i < 3; i++) {
-        if (!isnan(raw->low[i])) in = in && x[i] >= raw->low[i];
-        if (!isnan(raw->high[i])) in = in && x[i] <= raw->high[i];
-    }
-    return in;
-}
-
-static fem_status make_scatter(expansion *x, const cJSON *node, const raw_scatter *raw, int parent,
-                               solver_placement *rows) {
-    fem_status        status = FEM_OK;
-    const scene_part *part = &x->s->parts[x->s->forest.instances[parent].part];
-    if (part->whole > 0) part = &x->s->parts[part->whole - 1]; // on all of a body that is cut
-    const fem_mesh *mesh = &part->mesh;
-    int            *triangles = NULL, *element = NULL, count = 0, region = -1;
-    double         *sum = NULL, total = 0;
-    uint64_t        state = (uint64_t)raw->seed;
-    const cJSON    *section = cJSON_GetObjectItemCaseSensitive(node, "scatter");
-    size_t          length = reader_enter(x->reader, "scatter");
-    if (raw->largest < raw->smallest)
-        return reader_fail(x->reader, section, "its largest scale %g is below the smallest, %g", raw->largest,
-                           raw->smallest);
-    if (raw->region)
-        FEM_TRY(scene_find_region(x->reader, cJSON_GetObjectItemCaseSensitive(section, "region"), raw->region, mesh,
-                                  &region));
-    FEM_TRY(fem_mesh_surface(mesh, &count, &triangles, &element));
-    sum = fem_alloc((size_t)count, sizeof *sum);
-    if (!sum) {
-        status = fem_fail(FEM_NO_MEMORY, "no memory for %d triangles", count);
-        goto done;
-    }
-    for (size_t t = 0; t < (size_t)count; t++) {
-        const double *a = mesh->vertices + 3 * (size_t)triangles[3 * t],
-                     *b = mesh->vertices + 3 * (size_t)triangles[3 * t + 1],
-                     *c = mesh->vertices + 3 * (size_t)triangles[3 * t + 2];
-        double u[3], v[3], n[3], middle[3];
-        vec3_sub(u, b, a), vec3_sub(v, c, a);
-        vec3_cross(n, u, v);
-        for (int i = 0; i < 3; i++) middle[i] = (a[i] + b[i] + c[i]) / 3;
-        if ((region < 0 || mesh->region[element[t]] == region) && inside(raw, middle)) total += vec3_norm(n) / 2;
-        sum[t] = total;
-    }
-    if (!(total > 0)) {
-        status = reader_fail(x->reader, section, "there is no surface of the part \"%s\" there", part->name);
-        goto done;
-    }
-    for (int k = 0; k < raw->count; k++) {
-        double at = total * solver_random(&state), s = sqrt(solver_random(&state)), r = solver_random(&state), n[3];
-        int    low = 0, high = count - 1;
-        while (low < high) { // the first with sum > at
-            int middle = low + (high - low) / 2;
-            if (sum[middle] > at)
-                high = middle;
-            else
-                low = middle + 1;
-        }
-        const double *a = mesh->vertices + 3 * (size_t)triangles[3 * (size_t)low],
-                     *b = mesh->vertices + 3 * (size_t)triangles[3 * (size_t)low + 1],
-                     *c = mesh->vertices + 3 * (size_t)triangles[3 * (size_t)low + 2];
-        double u[3], v[3];
-        vec3_sub(u, b, a), vec3_sub(v, c, a);
-        vec3_cross(n, u, v);
-        vec3_normalize(n);
-        for (int i = 0; i < 3; i++)
-            rows[k].p[i] = (1 - s) * a[i] + s * (1 - r) * b[i] + s * r * c[i] - raw->depth * n[i];
-        random_frame(n, raw->tilt, &state, rows[k].Q);
-        rows[k].scale = raw->smallest + (raw->largest - raw->smallest) * solver_random(&state);
-    }
-    reader_leave(x->reader, length);
-done:
-    fem_free(triangles), fem_free(element), fem_free(sum);
-    return status;
-}
-
-// The copies of an object, inside its own placement. Caller frees.
-static fem_status make_rows(expansion *x, const cJSON *node, const raw_object *raw, int parent, int *count,
-                            solver_placement **rows) {
-    fem_status status = FEM_OK;
-    int        kinds = (raw->places != NULL) + (raw->repeat.count > 0) + (raw->scatter.count > 0);
-    *count = raw->places              ? cJSON_GetArraySize(raw->places)
-             : raw->repeat.count > 0  ? raw->repeat.count
-             : raw->scatter.count > 0 ? raw->scatter.count
-                                      : 1;
-    if (kinds > 1) return reader_fail(x->reader, node, "expected only one of \"places\", \"repeat\" and \"scatter\"");
-    if (raw->scatter.count > 0 && parent < 0)
-        return reader_fail(x->reader, node, "\"scatter\" is for children, which stand on their parent's surface");
-    static const char *const own[] = {"translation", "rotation", "scale"};
-    for (int i = 0; raw->scatter.count > 0 && i < 3; i++)
-        if (cJSON_GetObjectItemCaseSensitive(node, own[i]))
-            return reader_fail(x->reader, node, "\"%s\" has no meaning beside \"scatter\"", own[i]);
-    if (x->s->forest.count + *count > INSTANCES_MOST)
-        return reader_fail(x->reader, node, "makes more than %d instances", INSTANCES_MOST);
-    *rows = fem_alloc((size_t)*count, sizeof **rows);
-    if (!*rows) return fem_fail(FEM_NO_MEMORY, "no memory for %d copies", *count);
-    if (raw->places)
-        FEM_TRY(read_places(x, raw, *rows));
-    else if (raw->repeat.count > 0)
-        make_repeats(&raw->repeat, *rows);
-    else if (raw->scatter.count > 0)
-        FEM_TRY(make_scatter(x, node, &raw->scatter, parent, *rows));
-    else
-        solver_placement_identity(*rows);
-done:
-    return status;
-}
-
 // ---- instances
 // -------------------------------------------------------------------------------------------------------
 
@@ -261,7 +102,8 @@ static fem_status add_instance(expansion *x, const cJSON *node, const raw_object
                  cJSON_GetObjectItemCaseSensitive(node, "components");
     size_t needed = (size_t)f->count + 1;
     char  *copy = NULL;
-    if (needed > INSTANCES_MOST) return reader_fail(x->reader, node, "makes more than %d instances", INSTANCES_MOST);
+    if (needed > SCENE_INSTANCES_MOST)
+        return reader_fail(x->reader, node, "makes more than %d instances", SCENE_INSTANCES_MOST);
     FEM_TRY(fem_grow((void **)&f->instances, &x->room, needed, sizeof *f->instances));
     FEM_TRY(fem_grow((void **)&f->motion, &x->motion_room, needed, sizeof *f->motion));
     FEM_TRY(fem_grow((void **)&x->nodes, &x->node_room, needed, sizeof *x->nodes));
@@ -463,8 +305,8 @@ static fem_status expand_object(expansion *x, const cJSON *node, int parent, con
     FEM_TRY(reader_table(x->reader, node, &scene_object_table, &raw));
     if (raw.variant == OBJECT_PART) FEM_TRY(scene_find_part(x->reader, node, raw.part, x->s, &part));
     FEM_TRY(check_object(x, node, &raw, parent, part));
-    make_placement(&own, raw.translation, raw.rotation, raw.scale);
-    FEM_TRY(make_rows(x, node, &raw, parent, &count, &rows));
+    scene_make_placement(&own, raw.translation, raw.rotation, raw.scale);
+    FEM_TRY(scene_make_copies(x->reader, x->s, node, &raw, parent, &count, &rows));
     const char *name = raw.name ? raw.name : raw.variant == OBJECT_PART ? raw.part : raw.group;
     for (int k = 0; k < count; k++) {
         solver_placement at;
@@ -568,114 +410,6 @@ static solver_part make_part(const scene *s, const scene_part *part) {
     p.options.quadrature = part->quadrature;
     p.options.mass = s->solver.mass;
     return p;
-}
-
-// ---- all together
-// ----------------------------------------------------------------------------------------------------
-
-static fem_status count_all(const scene_reader *reader, const cJSON *node, scene *s, double *vertices, double *elements,
-                            int *fixed) {
-    scene_forest *f = &s->forest;
-    *vertices = *elements = *fixed = 0;
-    for (int i = 0; i < f->count; i++) {
-        const scene_part *part = &s->parts[f->instances[i].part];
-        *vertices += part->mesh.vertex_count;
-        *elements += part->mesh.element_count;
-        if (*elements > ELEMENTS_MOST || *vertices > ELEMENTS_MOST)
-            return reader_fail(reader, node, "the %d instances have more than %d elements together, expected fewer",
-                               f->count, ELEMENTS_MOST);
-        if (f->instances[i].parent < 0) *fixed += part->fixed.count;
-    }
-    return FEM_OK;
-}
-
-// Regions and materials of all parts, one after the other; a region gets the name of its part.
-static fem_status copy_regions(const scene *s, fem_mesh *mesh, int *first) {
-    int regions = 0, materials = 0;
-    for (int k = 0; k < s->forest.part_count; k++) {
-        int whole = s->parts[k].whole; // a domain has those of its whole, which comes before it
-        first[k] = whole > 0 ? first[whole - 1] : regions;
-        if (whole > 0) continue;
-        regions += s->parts[k].mesh.region_count;
-        materials += s->parts[k].mesh.material_count;
-    }
-    for (int i = 0; i < mesh->region_count; i++) fem_free(mesh->regions[i].name);
-    fem_free(mesh->regions), fem_free(mesh->materials);
-    mesh->region_count = mesh->material_count = 0;
-    mesh->regions = fem_calloc((size_t)regions, sizeof *mesh->regions);
-    mesh->materials = fem_calloc((size_t)materials, sizeof *mesh->materials);
-    if (!mesh->regions || !mesh->materials) return fem_fail(FEM_NO_MEMORY, "no memory for %d regions", regions);
-    for (int k = 0; k < s->forest.part_count; k++) {
-        const fem_mesh *of = &s->parts[k].mesh;
-        if (s->parts[k].whole > 0) continue;
-        for (int i = 0; i < of->region_count; i++) {
-            char name[200];
-            snprintf(name, sizeof name, of->region_count == 1 ? "%s" : "%s.%s", s->parts[k].name, of->regions[i].name);
-            fem_region *r = &mesh->regions[mesh->region_count];
-            *r =
-                (fem_region){.name = fem_copy_string(name), .material = mesh->material_count + of->regions[i].material};
-            if (!r->name) return fem_fail(FEM_NO_MEMORY, "no memory for a region");
-            mesh->region_count++;
-        }
-        memcpy(mesh->materials + mesh->material_count, of->materials,
-               (size_t)of->material_count * sizeof *of->materials);
-        mesh->material_count += of->material_count;
-    }
-    return FEM_OK;
-}
-
-static void copy_instance(const scene *s, const solver_forest *plan, int i, const int *first_region, scene_part *all) {
-    const scene_forest     *f = &s->forest;
-    const scene_part       *part = &s->parts[f->instances[i].part];
-    const solver_placement *at = &plan->world[i];
-    size_t                  width = (size_t)fem_element_vertices(part->mesh.type);
-    double                 *to = all->mesh.vertices + 3 * (size_t)f->vertex[i];
-    for (size_t v = 0; v < (size_t)part->mesh.vertex_count; v++) {
-        double turned[3];
-        mat3_mul_vec(turned, at->Q, part->mesh.vertices + 3 * v);
-        for (size_t k = 0; k < 3; k++) to[3 * v + k] = at->p[k] + at->scale * turned[k];
-    }
-    for (size_t e = 0; e < (size_t)part->mesh.element_count; e++) {
-        size_t into = (size_t)f->element[i] + e;
-        all->mesh.region[into] = first_region[f->instances[i].part] + part->mesh.region[e];
-        for (size_t k = 0; k < width; k++)
-            all->mesh.elements[into * width + k] = f->vertex[i] + part->mesh.elements[e * width + k];
-    }
-    for (int k = 0; f->instances[i].parent < 0 && k < part->fixed.count; k++)
-        all->fixed.items[all->fixed.count++] = f->vertex[i] + part->fixed.items[k];
-}
-
-// The last part: all instances as one mesh.
-static fem_status compose(scene_reader *reader, const cJSON *node, const solver_forest *plan, scene *s) {
-    fem_status    status = FEM_OK;
-    scene_forest *f = &s->forest;
-    scene_part   *all = &s->parts[s->part_count];
-    int          *first_region = NULL, fixed;
-    double        vertices, elements;
-    FEM_TRY(count_all(reader, node, s, &vertices, &elements, &fixed));
-    *all = (scene_part){.quadrature = 2, .scale = 1};
-    s->object = s->part_count++;
-    all->name = fem_copy_string("all");
-    all->fixed.items = fem_alloc((size_t)fixed + 1, sizeof *all->fixed.items);
-    f->vertex = fem_alloc((size_t)f->count + 1, sizeof *f->vertex);
-    f->element = fem_alloc((size_t)f->count + 1, sizeof *f->element);
-    first_region = fem_alloc((size_t)f->part_count, sizeof *first_region);
-    if (!all->name || !all->fixed.items || !f->vertex || !f->element || !first_region) {
-        status = fem_fail(FEM_NO_MEMORY, "no memory for %d instances", f->count);
-        goto done;
-    }
-    f->vertex[0] = f->element[0] = 0;
-    for (int i = 0; i < f->count; i++) {
-        const fem_mesh *mesh = &s->parts[f->instances[i].part].mesh;
-        f->vertex[i + 1] = f->vertex[i] + mesh->vertex_count;
-        f->element[i + 1] = f->element[i] + mesh->element_count;
-    }
-    FEM_TRY(fem_mesh_allocate(&all->mesh, s->parts[f->instances[0].part].mesh.type, (int)vertices, (int)elements));
-    FEM_TRY(copy_regions(s, &all->mesh, first_region));
-    for (int i = 0; i < f->count; i++) copy_instance(s, plan, i, first_region, all);
-done:
-    fem_free(first_region);
-    return status;
 }
 
 // ---- two at one place
@@ -844,7 +578,7 @@ fem_status scene_read_forest(scene_reader *reader, const raw_scene *raw, scene *
     if (status == FEM_BAD_INPUT) reader_prefix(reader, offender >= 0 ? x.nodes[offender] : raw->objects, status);
     if (status != FEM_OK) goto done;
     FEM_TRY(check_overlaps(&x, plan));
-    FEM_TRY(compose(reader, raw->objects, plan, s));
+    FEM_TRY(scene_compose_forest(reader, raw->objects, plan, s));
     reader_leave(reader, length);
 done:
     solver_forest_destroy(plan);
@@ -852,77 +586,5 @@ done:
     for (int i = 0; i < x.cut_count; i++) scene_cut_destroy(&x.cuts[i]);
     fem_free(x.apart), fem_free(x.cuts);
     fem_free(x.nodes), fem_free(x.centre), fem_free(used);
-    return status;
-}
-
-// ---- objects that are stitched together
-// ----------------------------------------------------------------------------
-
-static fem_status check_member(const scene_reader *reader, const cJSON *node, const scene *s, int i) {
-    const solver_forest_instance *g = &s->forest.instances[i];
-    const scene_part             *part = &s->parts[g->part], *first = &s->parts[s->forest.instances[0].part];
-    const char                   *wrong = NULL;
-    bool                          moves = false;
-    for (int k = 0; k < 6; k++) moves = moves || s->forest.motion[i][k] != 0;
-    if (g->parent >= 0)
-        wrong = "hangs on another";
-    else if (g->stiffness != 1)
-        wrong = "has a stiffness of its own";
-    else if (g->damping_mass >= 0 || g->damping_stiffness >= 0)
-        wrong = "has a damping of its own";
-    else if (moves)
-        wrong = "starts with a velocity";
-    else if (part->modes.method != first->modes.method || part->forces != first->forces)
-        wrong = "has another kind of modes or forces than the first";
-    if (!wrong) return FEM_OK;
-    return reader_fail(reader, node, "\"%s\" %s, which objects that are stitched together (\"seams\") do not have",
-                       g->name, wrong);
-}
-
-// Seams of the parts, as often as there are objects of them: "object/seam".
-static fem_status copy_seams(const scene *s, scene_part *all) {
-    const scene_forest *f = &s->members;
-    size_t              count = 0;
-    for (int i = 0; i < f->count; i++) count += (size_t)s->parts[f->instances[i].part].seam_count;
-    scene_seam *grown = fem_realloc(all->seams, (size_t)all->seam_count + count + 1, sizeof *grown);
-    if (!grown) return fem_fail(FEM_NO_MEMORY, "no memory for %zu seams", count);
-    all->seams = grown;
-    for (int i = 0; i < f->count; i++) {
-        const scene_part *part = &s->parts[f->instances[i].part];
-        for (int k = 0; k < part->seam_count; k++) {
-            const scene_seam *from = &part->seams[k];
-            scene_seam       *to = &all->seams[all->seam_count];
-            size_t            size = strlen(f->instances[i].name) + strlen(from->name) + 2;
-            *to = (scene_seam){.count = from->count, .given = from->given, .name = fem_alloc(size, 1)};
-            to->pairs = fem_copy(from->pairs, 2 * (size_t)from->count, sizeof *to->pairs);
-            all->seam_count++;
-            if (!to->name || !to->pairs) return fem_fail(FEM_NO_MEMORY, "no memory for a seam");
-            snprintf(to->name, size, "%s/%s", f->instances[i].name, from->name);
-            for (int v = 0; v < 2 * to->count; v++) to->pairs[v] += f->vertex[i];
-        }
-    }
-    return FEM_OK;
-}
-
-fem_status scene_join_forest(scene_reader *reader, const raw_scene *raw, scene *s) {
-    fem_status        status = FEM_OK;
-    scene_part       *all = &s->parts[s->object];
-    const scene_part *first = &s->parts[s->forest.instances[0].part];
-    size_t            length = reader_enter(reader, "objects");
-    for (int i = 0; i < s->forest.count; i++) FEM_TRY(check_member(reader, raw->objects, s, i));
-    reader_leave(reader, length);
-    all->modes = (scene_modes){.method = first->modes.method, .recipe = first->modes.recipe};
-    all->forces = first->forces, all->quadrature = first->quadrature, all->training = first->training;
-    all->modes.recipe.linear = all->modes.recipe.count = 0;
-    for (int i = 0; i < s->forest.count; i++) {
-        const modes_recipe *recipe = &s->parts[s->forest.instances[i].part].modes.recipe;
-        all->modes.recipe.linear += recipe->linear, all->modes.recipe.count += recipe->count;
-    }
-    s->members = s->forest;
-    s->forest = (scene_forest){0};
-    FEM_TRY(scene_read_seams(reader, raw->seams, all));
-    FEM_TRY(scene_match_seams(reader, raw->seams, all));
-    FEM_TRY(copy_seams(s, all));
-done:
     return status;
 }
