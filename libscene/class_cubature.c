@@ -100,19 +100,44 @@ fem_status scene_cubature_finish(scene_class *c, const fem_body *body) {
 
 // ---- for the user --------------------------------------------------------------------------------------------------
 
+// Held-out errors of good rules are up to twice those of their fits; below 1% they do no harm.
+enum { FAR_ABOVE = 3 };
+
+static bool is_far_above(const cubature_training_report *t, const scene_part *part) {
+    return t->held_out_error > fmax(0.01, FAR_ABOVE * fmax(t->fit_error, part->training.error));
+}
+
+static const char *what_helps(const scene_part *part) {
+    return part->poses ? "more given poses, or forces.sampling \"loads\", may help where the motion is another"
+           : part->training.loaded
+               ? "more forces.poses or a smaller forces.displacement may help"
+               : "more forces.poses, a smaller forces.displacement or forces.sampling \"loads\" may help";
+}
+
+static const char *what_reaches(const cubature_training_report *t, const scene_part *part) {
+    int most = part->training.elements;
+    return most > 0 && t->elements >= most           ? "more forces.elements may reach it"
+           : part->training.method == CUBATURE_MODAL ? "more forces.poses may reach it"
+                                                     : "a larger forces.error would be reached";
+}
+
 fem_status scene_cubature_note(const scene_class *c, const scene_part *part, char **result) {
     const cubature_training_report *t = &c->training;
-    char                            text[600];
+    char                            text[1200];
     size_t                          at = 0;
     *result = NULL;
     if (part->forces != SCENE_CUBATURE) return FEM_OK;
     text[0] = 0;
     if (!t->reached)
-        at +=
-            (size_t)snprintf(text + at, sizeof text - at,
-                             "cubature: the error is %.3g with %d elements, %g was asked for; more forces.elements or "
-                             "forces.poses may reach it",
-                             t->fit_error, t->elements, part->training.error);
+        at += (size_t)snprintf(text + at, sizeof text - at,
+                               "cubature: the error is %.3g with %d elements, %g was asked for; %s", t->fit_error,
+                               t->elements, part->training.error, what_reaches(t, part));
+    if (is_far_above(t, part) && at < sizeof text)
+        at += (size_t)snprintf(text + at, sizeof text - at,
+                               "%sthe error is %.2g%% at the %d poses of the training, but %.2g%% at %d others that "
+                               "were held out; %s",
+                               at > 0 ? "; " : "cubature: ", 100 * t->fit_error, t->poses, 100 * t->held_out_error,
+                               part->training.held_out, what_helps(part));
     if (t->inverted > 0 && at < sizeof text)
         at +=
             (size_t)snprintf(text + at, sizeof text - at,
@@ -138,13 +163,17 @@ fem_status scene_cubature_note(const scene_class *c, const scene_part *part, cha
 static int part_of(const scene *s, int i) { return s->forest.count > 0 ? i : s->object; }
 
 fem_status scene_note_rules(const scene *s, int count, solver_class *const *classes, char **notes) {
-    int    missed = 0, inverted = 0, dropped = 0, rules = 0, worst = -1;
-    char   text[600];
+    int    missed = 0, inverted = 0, dropped = 0, rules = 0, worst = -1, far = 0, farthest = -1;
+    char   text[1200];
     size_t at = 0;
     for (int i = 0; i < count; i++) {
         const solver_class *c = classes[i];
         if (!c || c->rule.count == 0) continue;
         rules++, inverted += c->training.inverted, dropped += c->training.dropped;
+        if (is_far_above(&c->training, &s->parts[part_of(s, i)])) {
+            far++;
+            if (farthest < 0 || c->training.held_out_error > classes[farthest]->training.held_out_error) farthest = i;
+        }
         if (c->training.reached) continue;
         missed++;
         if (worst < 0 || c->training.fit_error > classes[worst]->training.fit_error) worst = i;
@@ -152,11 +181,22 @@ fem_status scene_note_rules(const scene *s, int count, solver_class *const *clas
     text[0] = 0;
     if (missed > 0) {
         const cubature_training_report *t = &classes[worst]->training;
+        const scene_part               *part = &s->parts[part_of(s, worst)];
         at += (size_t)snprintf(
             text, sizeof text,
             "cubature: %d of %d rules did not reach their error; the worst, of \"%.60s\", has %.3g with "
-            "%d elements where %g was asked for; more forces.elements or forces.poses may reach it",
-            missed, rules, classes[worst]->name, t->fit_error, t->elements, s->parts[part_of(s, worst)].training.error);
+            "%d elements where %g was asked for; %s",
+            missed, rules, classes[worst]->name, t->fit_error, t->elements, part->training.error,
+            what_reaches(t, part));
+    }
+    if (far > 0 && at < sizeof text) {
+        const cubature_training_report *t = &classes[farthest]->training;
+        at +=
+            (size_t)snprintf(text + at, sizeof text - at,
+                             "%s%d of %d rules are far worse at held-out poses than at those of their training; the "
+                             "worst, of \"%.60s\", has %.2g%% where its fit has %.2g%%; %s",
+                             at > 0 ? "; " : "cubature: ", far, rules, classes[farthest]->name, 100 * t->held_out_error,
+                             100 * t->fit_error, what_helps(&s->parts[part_of(s, farthest)]));
     }
     if (inverted > 0 && at < sizeof text)
         at += (size_t)snprintf(text + at, sizeof text - at,
