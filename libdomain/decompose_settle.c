@@ -310,6 +310,25 @@ done:
     return status;
 }
 
+// Domains all of whose vertices lie on the interface to their parent join it: they have nothing to deform by, and
+// would hold the interface rigidly.
+static fem_status join_bare(domain_work *w, int *forest, bool *joined) {
+    if (w->given) return FEM_OK;
+    fem_status     status = FEM_OK;
+    int           *start = NULL, *tops = NULL;
+    unsigned char *own = fem_calloc((size_t)w->graph.nodes, 1);
+    if (!own) return fem_fail(FEM_NO_MEMORY, "decompose: no memory for %d domains", w->graph.nodes);
+    FEM_TRY(domain_tops(&w->topology, &w->labels, &w->graph, &w->span, &start, &tops));
+    for (int i = 0; i < start[w->topology.mesh->vertex_count]; i++) own[tops[i]] = 1;
+    for (int i = 0; i < w->graph.nodes; i++) {
+        if (own[i] || i == w->span.root) continue;
+        *joined |= domain_join(forest, i, domain_graph_other(&w->graph, w->span.parent_edge[i], i));
+    }
+done:
+    fem_free(start), fem_free(tops), fem_free(own);
+    return status;
+}
+
 // Repeats until nothing is joined any more: every round joins domains, so it ends.
 fem_status domain_settle(domain_work *w) {
     fem_status status = FEM_OK;
@@ -333,6 +352,7 @@ fem_status domain_settle(domain_work *w) {
             FEM_TRY(choose_root(w, &root));
             FEM_TRY(domain_span_create(&w->span, &w->graph, root));
             FEM_TRY(join_feet(w, forest, &joined));
+            FEM_TRY(join_bare(w, forest, &joined));
         }
         if (joined) FEM_TRY(domain_labels_join(&w->labels, n, forest));
     }

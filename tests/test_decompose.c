@@ -970,16 +970,49 @@ static void test_truss(void **state) {
     fem_mesh_destroy(&mesh);
 }
 
+// Every domain that was cut has a vertex that is not on the interface to its parent: one without could only hold the
+// interface rigidly.
+static int bare_domains(const domain_tree *tree) {
+    int bare = 0;
+    for (int i = 0; i < tree->count; i++) {
+        bool own = false;
+        for (int v = 0; v < tree->vertex_count; v++) own = own || tree->vertex_owner[v] == i;
+        bare += !own;
+    }
+    return bare;
+}
+
+static void test_own_vertices(void **state) {
+    (void)state;
+    static const int counts[] = {8, 12, 16, 24, 30, 40};
+    const char      *dragon = test_data("vega/models/dragon-77k/dragon-coarse.tet.veg");
+    fem_mesh    meshes[5] = {box(FEM_T4, 1, 1, 8, 1, 2, 12), box(FEM_T4, 1, 1, 8, 2, 2, 12), branching(FEM_T4, 1, 0.2),
+                             branching(FEM_T4, 2, 0.2)};
+    domain_tree tree = {0};
+    if (dragon) assert_ok(fem_mesh_read(&meshes[4], dragon));
+    for (int m = 0; m < (dragon ? 5 : 4); m++)
+        for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
+            for (int method = DOMAIN_GEODESIC; method <= DOMAIN_METIS; method++) {
+                if (counts[k] > meshes[m].element_count / 2) continue;
+                domain_options o = options_of(&meshes[m], (domain_method)method, counts[k], NULL);
+                assert_ok(domain_decompose(&tree, &meshes[m], &o));
+                examine(&meshes[m], &tree);
+                assert_int_equal(bare_domains(&tree), 0);
+            }
+    domain_tree_destroy(&tree);
+    for (int m = 0; m < 5; m++) fem_mesh_destroy(&meshes[m]);
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bodies),        cmocka_unit_test(test_limbs),     cmocka_unit_test(test_count),
-        cmocka_unit_test(test_deterministic), cmocka_unit_test(test_sets),      cmocka_unit_test(test_sets_refused),
-        cmocka_unit_test(test_touching),      cmocka_unit_test(test_hinge),     cmocka_unit_test(test_loops),
-        cmocka_unit_test(test_two_halves),    cmocka_unit_test(test_feet),      cmocka_unit_test(test_chain),
-        cmocka_unit_test(test_long_loop),     cmocka_unit_test(test_parts),     cmocka_unit_test(test_partition),
-        cmocka_unit_test(test_inner_faces),   cmocka_unit_test(test_no_memory), cmocka_unit_test(test_shared_bodies),
-        cmocka_unit_test(test_truss),
+        cmocka_unit_test(test_bodies),        cmocka_unit_test(test_limbs),        cmocka_unit_test(test_count),
+        cmocka_unit_test(test_deterministic), cmocka_unit_test(test_sets),         cmocka_unit_test(test_sets_refused),
+        cmocka_unit_test(test_touching),      cmocka_unit_test(test_hinge),        cmocka_unit_test(test_loops),
+        cmocka_unit_test(test_two_halves),    cmocka_unit_test(test_feet),         cmocka_unit_test(test_chain),
+        cmocka_unit_test(test_long_loop),     cmocka_unit_test(test_parts),        cmocka_unit_test(test_partition),
+        cmocka_unit_test(test_inner_faces),   cmocka_unit_test(test_no_memory),    cmocka_unit_test(test_shared_bodies),
+        cmocka_unit_test(test_truss),         cmocka_unit_test(test_own_vertices),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
