@@ -6,6 +6,9 @@
 
 #include <cjson/cJSON.h>
 
+// Of a scene of several objects: instances, their elements and vertices together, characters of an instance's name.
+enum { SCENE_INSTANCES_MOST = 1000000, SCENE_ELEMENTS_MOST = 100000000, SCENE_NAME_MOST = 200 };
+
 // ---- JSON (json.c) ----------------------------------------------------------------------------------------------
 
 enum { JSON_DEPTH = 64 }; // of nested lists and objects
@@ -443,7 +446,6 @@ fem_status         scene_read_decompose(scene_reader *reader, const cJSON *objec
 // Expands objects with children, groups and copies into the instances of a forest, and makes of all of them the one
 // part that is simulated. Is this scene of that kind?
 bool scene_is_forest(const raw_scene *raw);
-enum { SCENE_INSTANCES_MOST = 1000000 };
 void scene_make_placement(solver_placement *at, const double translation[3], const double rotation[3], double scale);
 // The copies of an object, inside its own placement; parent: the instance that they hang on, or -1. Caller frees.
 fem_status scene_make_copies(scene_reader *reader, const scene *s, const cJSON *node, const raw_object *raw, int parent,
@@ -570,5 +572,10 @@ void       scene_forces_destroy(scene_forces *forces);
 void scene_forces_at(scene_forces *forces, const scene *s, double time);
 
 void scene_bounding_box(const fem_mesh *mesh, double low[3], double high[3]);
+
+// ---- plants (plant_mend.c) ----------------------------------------------------------------------------------------
+
+// A copy without stubs and hairs, and with so many leaves at most (-1: all).
+fem_status scene_plant_mend(const scene_skeleton *s, int leaves, scene_skeleton *out);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GROUP_DEPTH = 16, NAME_MOST = 200 };
+enum { GROUP_DEPTH = 16 };
 
 // An object whose part was taken apart: its classes are parts from `first` on.
 typedef struct taken_apart {
@@ -157,7 +157,7 @@ static fem_status expand_components(expansion *x, const cJSON *node, const raw_o
     for (int k = 0; k < crowd->copies.count; k++) {
         int              piece = crowd->order[k], class = crowd->class_of[piece], parent = crowd->parent[piece];
         solver_placement own = piece_placement(&crowd->copies, piece), of_parent, there;
-        char             name[NAME_MOST + 32];
+        char             name[SCENE_NAME_MOST + 32];
         if (parent < 0)
             solver_placement_compose(&there, at, &own);
         else {
@@ -167,7 +167,7 @@ static fem_status expand_components(expansion *x, const cJSON *node, const raw_o
         }
         int written = crowd->uses[class] > 1 ? snprintf(name, sizeof name, "%s/c%d.%d", path, class, copy[class]++)
                                              : snprintf(name, sizeof name, "%s/c%d", path, class);
-        if (written >= NAME_MOST) {
+        if (written >= SCENE_NAME_MOST) {
             status = reader_fail(x->reader, node, "the name \"%.60s...\" with those above it is too long", name);
             goto done;
         }
@@ -194,8 +194,8 @@ static fem_status expand_cut(expansion *x, const cJSON *node, const raw_object *
     mat3_mul_vec(turned, at->Q, whole);
     for (int k = 0; free_body && k < 3; k++) there.p[k] += whole[k] - at->scale * turned[k]; // turns about its centre
     for (int i = 0; i < cut->tree.count; i++) {
-        char name[NAME_MOST + 32];
-        if (snprintf(name, sizeof name, "%s.%d", path, i) >= NAME_MOST)
+        char name[SCENE_NAME_MOST + 32];
+        if (snprintf(name, sizeof name, "%s.%d", path, i) >= SCENE_NAME_MOST)
             return reader_fail(x->reader, node, "the name \"%.60s...\" with those above it is too long", name);
         FEM_TRY(add_instance(x, node, raw, name, cut->first + i, i == 0 ? parent : root + cut->tree.parent[i],
                              i == 0 ? &there : &identity));
@@ -310,13 +310,13 @@ static fem_status expand_object(expansion *x, const cJSON *node, int parent, con
     const char *name = raw.name ? raw.name : raw.variant == OBJECT_PART ? raw.part : raw.group;
     for (int k = 0; k < count; k++) {
         solver_placement at;
-        char             full[NAME_MOST];
+        char             full[SCENE_NAME_MOST];
         solver_placement_compose(&at, &own, &rows[k]);
         solver_placement_compose(&at, base, &at);
         const char *slash = path[0] ? "/" : "";
         int         written = count > 1 ? snprintf(full, sizeof full, "%s%s%s.%d", path, slash, name, k)
                                         : snprintf(full, sizeof full, "%s%s%s", path, slash, name);
-        if (written >= NAME_MOST) {
+        if (written >= SCENE_NAME_MOST) {
             status = reader_fail(x->reader, node, "the name \"%.60s...\" with those above it is too long", full);
             goto done;
         }
@@ -464,7 +464,7 @@ static fem_status check_overlaps(expansion *x, const solver_forest *plan) {
 
 // Where a part is in the file; a class of components or a domain, where its part is.
 static const cJSON *part_node(const raw_scene *raw, const scene *s, int part) {
-    char name[NAME_MOST];
+    char name[SCENE_NAME_MOST];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(s->parts[part].name, "."), s->parts[part].name);
     return cJSON_GetObjectItemCaseSensitive(raw->parts, name);
 }

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ELEMENTS_MOST = 100000000 };
-
 static fem_status count_all(const scene_reader *reader, const cJSON *node, scene *s, double *vertices, double *elements,
                             int *fixed) {
     scene_forest *f = &s->forest;
@@ -15,9 +13,9 @@ static fem_status count_all(const scene_reader *reader, const cJSON *node, scene
         const scene_part *part = &s->parts[f->instances[i].part];
         *vertices += part->mesh.vertex_count;
         *elements += part->mesh.element_count;
-        if (*elements > ELEMENTS_MOST || *vertices > ELEMENTS_MOST)
+        if (*elements > SCENE_ELEMENTS_MOST || *vertices > SCENE_ELEMENTS_MOST)
             return reader_fail(reader, node, "the %d instances have more than %d elements together, expected fewer",
-                               f->count, ELEMENTS_MOST);
+                               f->count, SCENE_ELEMENTS_MOST);
         if (f->instances[i].parent < 0) *fixed += part->fixed.count;
     }
     return FEM_OK;

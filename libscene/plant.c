@@ -58,6 +58,7 @@ scene_plant_options scene_plant_default_options(void) {
                                  .leaf_thickness = 0.0003,
                                  .leaf_frequency = 5,
                                  .leaf_scale = 1,
+                                 .leaves = -1,
                                  .cubature_error = 0.02,
                                  .leaf_cells = 8,
                                  .leaf_derivatives = 1,
@@ -78,12 +79,12 @@ static fem_status check_options(const scene_plant_options *o) {
                  {"leaf_thickness", o->leaf_thickness, 1e-6, 1},
                  {"leaf_frequency", o->leaf_frequency, 1e-3, 1e4},
                  {"leaf_scale", o->leaf_scale, 1e-3, 1e3},
-                 {"leaves", o->leaves, 0, 1e6},
+                 {"leaves", o->leaves, -1, 1e6},
                  {"cubature_error", o->cubature_error, 1e-6, 0.9},
                  {"leaf_cells", o->leaf_cells, 2, 100},
                  {"leaf_derivatives", o->leaf_derivatives, 0, 3},
                  {"wind", o->wind, 0, 100},
-                 {"seconds", o->seconds, 0.1, 1e5}};
+                 {"seconds", o->seconds, 0.1, 3e4}};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (!(rules[i].value >= rules[i].low && rules[i].value <= rules[i].high))
             return fem_fail(FEM_BAD_INPUT, "plant.%s is %g, expected %g to %g", rules[i].name, rules[i].value,
@@ -262,8 +263,26 @@ static fem_status find_classes(plant *p) {
 // ---- meshes
 // ----------------------------------------------------------------------------------------------------------
 
+typedef struct mesh_size {
+    double vertices, elements;
+} mesh_size;
+
+// Adds so many copies of a mesh. What it has must suffice for the modes that are wanted: scenes are refused otherwise.
+static fem_status count_mesh(mesh_size *size, const fem_mesh *mesh, int copies, int modes, const char *option) {
+    const fem_set *root = fem_mesh_vertex_set(mesh, "root");
+    int            most = solver_class_most_modes(mesh->vertex_count, root ? root->count : 0);
+    size->vertices += (double)mesh->vertex_count * copies;
+    size->elements += (double)mesh->element_count * copies;
+    if (modes > most)
+        return fem_fail(FEM_BAD_INPUT, "plant.%s is %d, expected at most %d with so few cells", option, modes, most);
+    if (fmax(size->vertices, size->elements) <= SCENE_ELEMENTS_MOST) return FEM_OK;
+    return fem_fail(FEM_BAD_INPUT,
+                    "the plant has more than %d elements or vertices, expected fewer leaves, segments, rings or cells",
+                    SCENE_ELEMENTS_MOST);
+}
+
 // The generator refuses bends that are too narrow for the radius: then the class is straightened, half by half.
-static fem_status fit_class(plant *p, int class, int *elements) {
+static fem_status fit_class(plant *p, int class, mesh_size *size) {
     branch_shape *shape = &p->shapes[p->medoid[class]];
     fem_status    status = FEM_OK;
     for (int attempt = 0; attempt < 12; attempt++) {
@@ -273,7 +292,13 @@ static fem_status fit_class(plant *p, int class, int *elements) {
         for (int k = 0; k < SHAPE; k++) radius[k] = shape->length * shape->radii[k];
         fem_tube tube = {SHAPE, centre, radius, p->o->rings, shape->length / p->o->segments};
         status = fem_generate_tube(&mesh, p->o->hex ? FEM_H8 : FEM_T4, &tube);
-        *elements = mesh.element_count;
+        if (status == FEM_OK) {
+            int copies = 0;
+            for (int i = 0; i < p->s->branch_count; i++) copies += p->shapes[i].class == class;
+            status = count_mesh(size, &mesh, copies, p->o->branch_modes, "branch_modes");
+            fem_mesh_destroy(&mesh);
+            return status;
+        }
         fem_mesh_destroy(&mesh);
         if (status != FEM_BAD_INPUT) return status;
         for (int k = 1; k < SHAPE; k++) { // towards the straight line along x
@@ -300,7 +325,7 @@ static double leaf_density(const plant *p) {
 }
 
 // The modulus with which the lowest frequency of a leaf is the one that is wanted: frequencies go with its root.
-static fem_status tune_leaf(plant *p, int *elements) {
+static fem_status tune_leaf(plant *p, mesh_size *size) {
     fem_status            status = FEM_OK;
     fem_leaf              leaf = leaf_of(p, p->leaf_length, p->leaf_width);
     fem_mesh              mesh = {0};
@@ -312,6 +337,7 @@ static fem_status tune_leaf(plant *p, int *elements) {
     fem_body_options      options = fem_body_default_options();
     modes_lanczos_options lanczos = modes_lanczos_default_options();
     FEM_TRY(fem_generate_leaf(&mesh, p->o->hex ? FEM_H8 : FEM_T4, &leaf));
+    FEM_TRY(count_mesh(size, &mesh, p->o->distinct ? 0 : p->s->leaf_count, p->o->leaf_modes, "leaf_modes"));
     for (int i = 0; i < mesh.material_count; i++)
         mesh.materials[i] = (fem_material){.kind = FEM_STVK, .density = leaf_density(p), .young = 1e6, .poisson = 0.3};
     size_t n = 3 * (size_t)mesh.vertex_count;
@@ -330,7 +356,6 @@ static fem_status tune_leaf(plant *p, int *elements) {
     lanczos.count = 1;
     FEM_TRY(modes_lanczos(&(modes_problem){&mesh, &K, &M, fixed}, &lanczos, NULL, &basis, NULL));
     p->leaf_young = 1e6 * pow(2 * M_PI * p->o->leaf_frequency, 2) / basis.omega2[0];
-    *elements = mesh.element_count;
 done:
     modes_basis_destroy(&basis);
     fem_sparse_destroy(&K), fem_sparse_destroy(&M);
@@ -340,12 +365,12 @@ done:
     return status;
 }
 
-static fem_status count_leaf_elements(const plant *p, int *elements) {
+static fem_status count_distinct_leaves(const plant *p, mesh_size *size) {
     for (int k = 0; k < p->s->leaf_count; k++) {
         fem_mesh mesh = {0};
         fem_leaf leaf = leaf_of(p, p->s->leaves[k].length * p->o->leaf_scale, p->s->leaves[k].width * p->o->leaf_scale);
         fem_status status = fem_generate_leaf(&mesh, p->o->hex ? FEM_H8 : FEM_T4, &leaf);
-        *elements += mesh.element_count;
+        if (status == FEM_OK) status = count_mesh(size, &mesh, 1, p->o->leaf_modes, "leaf_modes");
         fem_mesh_destroy(&mesh);
         if (status != FEM_OK) return status;
     }
@@ -679,65 +704,6 @@ static void put_scene(scene_text *t, const plant *p) {
                      (int)(30 * o->seconds) + 1);
 }
 
-// ---- mending ------------------------------------------------------------------------------------------------
-
-// Generators leave stubs that carry nothing and tips as thin as a hair, which no wood is: a branch is at least a five
-// thousandth of the plant's height thick, and what is shorter than ten times that is left out. What a stub carries
-// stands on its parent instead, where the stub did.
-static const double LEAST_RADIUS = 1.0 / 5000, LEAST_LENGTH = 10;
-
-static double extent(const scene_skeleton *s) {
-    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
-    for (int i = 0; i < s->branch_count; i++)
-        for (int k = 0; k < 3 * s->branches[i].point_count; k++) {
-            low[k % 3] = fmin(low[k % 3], s->branches[i].points[k]);
-            high[k % 3] = fmax(high[k % 3], s->branches[i].points[k]);
-        }
-    return fmax(high[0] - low[0], fmax(high[1] - low[1], high[2] - low[2]));
-}
-
-static fem_status mend(const scene_skeleton *s, int leaves, scene_skeleton *out) {
-    fem_status status = FEM_OK;
-    double     least = LEAST_RADIUS * extent(s);
-    int       *number = fem_alloc((size_t)s->branch_count, sizeof *number);
-    double    *moved = fem_alloc((size_t)s->branch_count, sizeof *moved); // of a stub: its place on its parent
-    out->branches = fem_calloc((size_t)s->branch_count, sizeof *out->branches);
-    out->leaves = fem_alloc((size_t)s->leaf_count, sizeof *out->leaves);
-    if (!number || !moved || !out->branches || !out->leaves) {
-        status = fem_fail(FEM_NO_MEMORY, "plant: no memory for %d branches", s->branch_count);
-        goto done;
-    }
-    for (int i = 0; i < s->branch_count; i++) {
-        const scene_branch *from = &s->branches[i];
-        bool                stub = from->parent >= 0 && scene_branch_length(from) < LEAST_LENGTH * least;
-        bool                hung = from->parent >= 0 && moved[from->parent] >= 0; // its parent is a stub
-        double              t = hung ? moved[from->parent] : from->t;
-        moved[i] = stub ? t : -1;
-        number[i] = stub ? number[from->parent] : out->branch_count;
-        if (stub) continue;
-        scene_branch *to = &out->branches[out->branch_count++];
-        *to = *from;
-        to->parent = from->parent >= 0 ? number[from->parent] : -1;
-        to->t = t;
-        to->points = fem_copy(from->points, 3 * (size_t)from->point_count, sizeof *to->points);
-        to->radii = fem_copy(from->radii, (size_t)from->point_count, sizeof *to->radii);
-        if (!to->points || !to->radii) {
-            status = fem_fail(FEM_NO_MEMORY, "plant: no memory for %d points", from->point_count);
-            goto done;
-        }
-        for (int k = 0; k < to->point_count; k++) to->radii[k] = fmax(to->radii[k], least);
-    }
-    out->leaf_count = leaves > 0 && leaves < s->leaf_count ? leaves : s->leaf_count;
-    for (int i = 0; i < out->leaf_count; i++) {
-        const scene_leaf *from = &s->leaves[(size_t)i * (size_t)s->leaf_count / (size_t)out->leaf_count];
-        out->leaves[i] = *from;
-        out->leaves[i].branch = number[from->branch];
-    }
-done:
-    fem_free(number), fem_free(moved);
-    return status;
-}
-
 // ---- the whole
 // -------------------------------------------------------------------------------------------------------
 
@@ -764,10 +730,20 @@ static fem_status link_parts(plant *p) {
     return FEM_OK;
 }
 
-static int depth_of(const scene_skeleton *s, int branch) {
-    int depth = 0;
-    for (; s->branches[branch].parent >= 0; branch = s->branches[branch].parent) depth++;
-    return depth;
+// What the loader would refuse: branches on branches on branches, names that are longer than an instance's may be.
+static fem_status check_depth(const scene_skeleton *s) {
+    const int most = (JSON_DEPTH - 10) / 2, leaf = (int)sizeof "/leaf.1000000";
+    for (int i = 0; i < s->branch_count; i++) {
+        int depth = 0, name = leaf;
+        for (int b = i; b >= 0; b = s->branches[b].parent, depth++) name += snprintf(NULL, 0, "b%d/", b);
+        if (depth - 1 > most)
+            return fem_fail(FEM_BAD_INPUT, "branch %d: %d branches are below it, expected at most %d", i, depth - 1,
+                            most);
+        if (name >= SCENE_NAME_MOST)
+            return fem_fail(FEM_BAD_INPUT, "branch %d: the %d branches below it make its name too long, expected fewer",
+                            i, depth - 1);
+    }
+    return FEM_OK;
 }
 
 static void measure(plant *p) {
@@ -809,33 +785,26 @@ fem_status scene_plant_write(const scene_skeleton *skeleton, const scene_plant_o
     fem_file      *file = NULL;
     FEM_TRY(check_options(options));
     FEM_TRY(scene_skeleton_check(skeleton));
-    for (int i = 0; i < skeleton->branch_count; i++)
-        if (depth_of(skeleton, i) > (JSON_DEPTH - 10) / 2) {
-            status = fem_fail(FEM_BAD_INPUT, "branch %d: %d branches are below it, expected at most %d", i,
-                              depth_of(skeleton, i), (JSON_DEPTH - 10) / 2);
-            goto done;
-        }
-    FEM_TRY(mend(skeleton, options->leaves, &mended));
+    FEM_TRY(check_depth(skeleton));
+    FEM_TRY(scene_plant_mend(skeleton, options->leaves, &mended));
     int stubs = skeleton->branch_count - mended.branch_count;
     skeleton = &mended;
+    if (skeleton->branch_count + skeleton->leaf_count > SCENE_INSTANCES_MOST) {
+        status =
+            fem_fail(FEM_BAD_INPUT, "%d branches and %d leaves, expected at most %d together; fewer leaves would do",
+                     skeleton->branch_count, skeleton->leaf_count, SCENE_INSTANCES_MOST);
+        goto done;
+    }
     FEM_TRY(link_parts(&p));
     measure(&p);
     for (int i = 0; i < skeleton->branch_count; i++) find_shape(&skeleton->branches[i], &p.shapes[i]);
     FEM_TRY(options->distinct ? find_own_classes(&p) : find_classes(&p));
     scene_plant_report r = {.branches = skeleton->branch_count, .leaves = skeleton->leaf_count, .stubs = stubs};
-    for (int c = 0; c < p.class_count; c++) {
-        int elements = 0;
-        FEM_TRY(fit_class(&p, c, &elements));
-        for (int i = 0; i < skeleton->branch_count; i++) r.elements += p.shapes[i].class == c ? elements : 0;
-    }
-    if (skeleton->leaf_count > 0) {
-        int elements = 0;
-        FEM_TRY(tune_leaf(&p, &elements));
-        if (options->distinct)
-            FEM_TRY(count_leaf_elements(&p, &r.elements));
-        else
-            r.elements += skeleton->leaf_count * elements;
-    }
+    mesh_size          size = {0};
+    for (int c = 0; c < p.class_count; c++) FEM_TRY(fit_class(&p, c, &size));
+    if (skeleton->leaf_count > 0) FEM_TRY(tune_leaf(&p, &size));
+    if (options->distinct) FEM_TRY(count_distinct_leaves(&p, &size));
+    r.elements = (int)size.elements;
     place_branches(&p);
     r.classes = p.class_count;
     r.height = p.high[2] - p.low[2];

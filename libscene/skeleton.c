@@ -5,6 +5,7 @@
 #include "libscene/text.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_BRANCHES = 1000000, MOST_LEAVES = 10000000, MOST_POINTS = 100000 };
@@ -98,6 +99,64 @@ static fem_status check_reach(const scene_skeleton *s, const char *kind, int ind
                     kind, index, distance, parent, reach);
 }
 
+// Where something is: what lies in the same place comes to stand together when these are sorted.
+typedef struct place {
+    float key[8];
+    int   index;
+} place;
+
+static int compare_places(const void *first, const void *second) {
+    const place *a = first, *b = second;
+    for (int i = 0; i < 8; i++)
+        if (a->key[i] != b->key[i]) return a->key[i] < b->key[i] ? -1 : 1;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+static place place_of_branch(const scene_branch *b, int index) {
+    const double *low = b->points, *tip = low + 3 * ((size_t)b->point_count - 1);
+    return (place){{(float)low[0], (float)low[1], (float)low[2], (float)tip[0], (float)tip[1], (float)tip[2],
+                    (float)scene_branch_length(b), (float)b->point_count},
+                   index};
+}
+
+static place place_of_leaf(const scene_leaf *l, int index) {
+    return (place){{(float)l->p[0], (float)l->p[1], (float)l->p[2], (float)l->Q[0], (float)l->Q[4], (float)l->Q[8],
+                    (float)l->Q[1], (float)l->length},
+                   index};
+}
+
+static bool alike(const double *a, const double *b, size_t count, double size) {
+    for (size_t i = 0; i < count; i++)
+        if (!(fabs(a[i] - b[i]) <= 1e-6 * size)) return false;
+    return true;
+}
+
+// Two branches, or two leaves, in one place are the same one twice.
+static fem_status check_copies(const scene_skeleton *s, bool leaves) {
+    int    count = leaves ? s->leaf_count : s->branch_count;
+    place *places = fem_alloc((size_t)count, sizeof *places);
+    if (!places) return fem_fail(FEM_NO_MEMORY, "no memory for the places of %d branches or leaves", count);
+    for (int i = 0; i < count; i++)
+        places[i] = leaves ? place_of_leaf(&s->leaves[i], i) : place_of_branch(&s->branches[i], i);
+    qsort(places, (size_t)count, sizeof *places, compare_places);
+    fem_status status = FEM_OK;
+    for (int i = 1; i < count && status == FEM_OK; i++) {
+        int  first = places[i - 1].index, second = places[i].index;
+        bool same = true;
+        for (int k = 0; k < 8; k++) same = same && places[i - 1].key[k] == places[i].key[k];
+        if (same && leaves) same = alike(s->leaves[first].Q, s->leaves[second].Q, 9, 1);
+        if (same && !leaves) {
+            const scene_branch *b = &s->branches[first];
+            same = alike(b->points, s->branches[second].points, 3 * (size_t)b->point_count, scene_branch_length(b));
+        }
+        if (same)
+            status = fem_fail(FEM_BAD_INPUT, "%s %d: is at the same place as %s %d, expected one of them",
+                              leaves ? "leaf" : "branch", second, leaves ? "leaf" : "branch", first);
+    }
+    fem_free(places);
+    return status;
+}
+
 fem_status scene_skeleton_check(const scene_skeleton *s) {
     fem_status status = FEM_OK;
     if (s->branch_count < 1) return fem_fail(FEM_BAD_INPUT, "the plant has no branch");
@@ -121,6 +180,8 @@ fem_status scene_skeleton_check(const scene_skeleton *s) {
         else
             status = check_reach(s, "leaf", i, l->branch, l->p, 2 * l->length);
     }
+    if (status == FEM_OK) status = check_copies(s, false);
+    if (status == FEM_OK) status = check_copies(s, true);
     return status;
 }
 
@@ -199,7 +260,8 @@ static fem_status read_leaf(const skeleton_reader *r, const cJSON *list, scene_l
     double norm = 0;
     for (int k = 4; k < 8; k++) norm += numbers[k] * numbers[k];
     if (!(norm > 0.5 && norm < 2)) return bad(r, list, "a leaf whose quaternion has not the length 1", "one that has");
-    if (!(numbers[0] >= 0 && numbers[0] <= MOST_BRANCHES)) return bad(r, list, "a leaf on no branch", "one");
+    if (!(numbers[0] >= 0 && numbers[0] <= MOST_BRANCHES) || numbers[0] != floor(numbers[0]))
+        return bad(r, list, "a leaf on no branch", "the number of one");
     leaf->branch = (int)numbers[0];
     for (int k = 0; k < 3; k++) leaf->p[k] = r->unit * numbers[1 + k];
     quaternion_to_matrix(leaf->Q, numbers + 4);

@@ -71,7 +71,7 @@ typedef struct scene_plant_options {
     double        leaf_thickness;           // m: with the density it gives the mass
     double        leaf_frequency;           // Hz: lowest of a leaf of mean size that is held at its petiole
     double        leaf_scale;               // factor on leaves
-    int           leaves;                   // at most, evenly taken from the skeleton's; 0: all
+    int           leaves;                   // at most, evenly taken from the skeleton's; -1: all
     int           leaf_cells;               // cells of a leaf along its blade
     double        cubature_error;           // with `mooney`
     bool          gaussian;                 // training poses are Gaussian, as in P0, not answers to loads

@@ -44,6 +44,7 @@ static void test_never_refused(void **state) {
             o.wood = (scene_species)species;
             o.classes = 1 + seed % 7, o.hex = seed % 3 == 0, o.rings = 1 + seed % 2, o.segments = 6 + seed;
             o.leaf_scale = 0.5 + 0.2 * (seed % 5), o.wind = seed % 4 == 0 ? 0 : 5;
+            o.leaves = seed % 5 == 3 ? 0 : seed % 5 == 4 ? 10 : -1;
             char      *path = grow((scene_species)species, seed, &o, "plant.json", NULL);
             fem_status status = scene_load(&s, path, 0, NULL);
             if (status != FEM_OK)
@@ -163,6 +164,72 @@ static void test_frequencies(void **state) {
     assert_true(leaf > 1 && leaf < 10 && fabs(leaf - 5) < 0.3 && leaf_damping < 0.2);
 }
 
+// what the loader would refuse is refused here, and just that: as many modes as there can be are taken
+static void test_limits(void **state) {
+    (void)state;
+    scene_skeleton      skeleton = {0};
+    scene_plant_options o = scene_plant_default_options();
+    const char         *path = test_temporary("limit.json");
+    assert_ok(scene_skeleton_grow(&skeleton, SCENE_FLOWER, 1));
+    o.leaf_cells = 2, o.leaf_modes = 55;
+    assert_fails(scene_plant_write(&skeleton, &o, path, NULL), FEM_BAD_INPUT,
+                 "plant.leaf_modes is 55, expected at most 54 with so few cells");
+    o.leaf_modes = 54;
+    scene *s = NULL;
+    assert_ok(scene_plant_write(&skeleton, &o, path, NULL));
+    assert_ok(scene_load(&s, path, 0, NULL));
+    scene_destroy(s), s = NULL;
+    assert_fails(scene_load(&s, path, 1, (const char *[]){"parts.leaf.modes.count=55"}), FEM_BAD_INPUT, "at most 54");
+    o = scene_plant_default_options(), o.seconds = 3e4;
+    assert_ok(scene_plant_write(&skeleton, &o, path, NULL));
+    assert_ok(scene_load(&s, path, 0, NULL));
+    scene_destroy(s);
+    // a micrometre; a trunk of a micrometre beside a plant
+    o = scene_plant_default_options();
+    scene_branch speck = {.parent = -1, .point_count = 2};
+    double       points[6] = {1, 0, 0, 1, 1e-6, 0}, radii[2] = {1e-7, 1e-7};
+    speck.points = points, speck.radii = radii;
+    scene_skeleton one = {.branch_count = 1, .branches = &speck};
+    assert_fails(scene_plant_write(&one, &o, path, NULL), FEM_BAD_INPUT, "the plant is 1e-06 m large");
+    scene_branch two[2] = {skeleton.branches[0], speck};
+    one = (scene_skeleton){.branch_count = 2, .branches = two};
+    assert_fails(scene_plant_write(&one, &o, path, NULL), FEM_BAD_INPUT, "branch 1: a trunk of 1e-06 m");
+    // a million leaves and four branches
+    int         count = SCENE_INSTANCES_MOST;
+    scene_leaf *leaves = fem_alloc((size_t)count, sizeof *leaves);
+    assert_non_null(leaves);
+    for (int i = 0; i < count; i++) {
+        leaves[i] = skeleton.leaves[0];
+        leaves[i].length *= 1 + 1e-6 * i;
+    }
+    one = (scene_skeleton){
+        .branch_count = skeleton.branch_count, .branches = skeleton.branches, .leaf_count = count, .leaves = leaves};
+    assert_fails(scene_plant_write(&one, &o, path, NULL), FEM_BAD_INPUT,
+                 "4 branches and 1000000 leaves, expected at most 1000000 together");
+    fem_free(leaves);
+    scene_skeleton_destroy(&skeleton);
+    assert_ok(scene_skeleton_grow(&skeleton, SCENE_PINE, 1)); // 2,770 needles, here blades of many elements
+    for (int i = 0; i < skeleton.leaf_count; i++) skeleton.leaves[i].width = skeleton.leaves[i].length;
+    o.leaf_cells = 100;
+    assert_fails(scene_plant_write(&skeleton, &o, path, NULL), FEM_BAD_INPUT, "more than 100000000 elements");
+    scene_skeleton_destroy(&skeleton);
+    // thirty branches, each on the one before
+    scene_branch chain[30];
+    double       places[30][6], thick[2] = {0.02, 0.02};
+    for (int i = 0; i < 30; i++) {
+        memcpy(places[i], (double[6]){0, i, 0, 0, i + 1, 0}, sizeof places[i]);
+        chain[i] = (scene_branch){.parent = i - 1, .level = i, .t = 1, .point_count = 2, .points = places[i]};
+        chain[i].radii = thick;
+    }
+    one = (scene_skeleton){.branch_count = 30, .branches = chain};
+    o = scene_plant_default_options();
+    assert_fails(scene_plant_write(&one, &o, path, NULL), FEM_BAD_INPUT, "28 branches are below it");
+    one.branch_count = 28;
+    assert_ok(scene_plant_write(&one, &o, path, NULL));
+    assert_ok(scene_load(&s, path, 0, NULL));
+    scene_destroy(s);
+}
+
 // nonsense is refused by name; every allocation may fail
 static void test_refused(void **state) {
     (void)state;
@@ -200,6 +267,7 @@ int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_deterministic), cmocka_unit_test(test_never_refused),
                                        cmocka_unit_test(test_runs),          cmocka_unit_test(test_places),
-                                       cmocka_unit_test(test_frequencies),   cmocka_unit_test(test_refused)};
+                                       cmocka_unit_test(test_frequencies),   cmocka_unit_test(test_limits),
+                                       cmocka_unit_test(test_refused)};
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }

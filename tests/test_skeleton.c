@@ -147,6 +147,11 @@ static void test_refused(void **state) {
         {LEAVES("[0,0,0,0,0,0,0,0,0.1]"), "quaternion"},
         {LEAVES("[0,0,0,0,0,0,0,1,0]"), "leaf 0: 0 x 0 m"},
         {LEAVES("[0,0,0]"), "another number of entries"},
+        {LEAVES("[0.5,0,0,0,0,0,0,1,0.1]"), "a leaf on no branch"},
+        {LEAVES("[0,0,1,0,0,0,0,1,0.1],[0,0,0.5,0,0,0,0,1,0.1],[0,-0,1,0,0,0,0,1,0.1]"),
+         "leaf 2: is at the same place as leaf 0"},
+        {ONE(TRUNK ",{\"id\":1,\"parent\":-1,\"level\":0,\"t\":0,\"points\":[[0,0,0],[0,1,0]],\"radii\":[0.2,0.1]}"),
+         "branch 1: is at the same place as branch 0"},
         {ONE(TRUNK
              ",{\"id\":1,\"parent\":0,\"level\":1,\"t\":0.5,\"points\":[[50,0.5,0],[51,0.5,0]],\"radii\":[0.02,0.01]}"),
          "branch 1: begins 50 m away from branch 0, on which it stands, expected at most 0.65 m"}, // 2 x 0.075 + 1/2
@@ -162,6 +167,13 @@ static void test_refused(void **state) {
                      status == FEM_OK ? "success" : fem_message());
         assert_null(s.branches);
     }
+    // leaves that share a place but not their axes or their size are two
+    assert_ok(scene_skeleton_read(&s,
+                                  test_write("good.json", LEAVES("[0,0,1,0,0,0,0,1,0.1],[0,0,1,0,0,0,0,1,0.11],"
+                                                                 "[0,0,1,0,0,1,0,0,0.1],[0,0,1,0,0.6,0,0,0.8,0.1]")),
+                                  1));
+    assert_int_equal(s.leaf_count, 4);
+    scene_skeleton_destroy(&s);
     assert_fails(scene_skeleton_read(&s, test_write("good.json", ONE(TRUNK)), 0), FEM_BAD_INPUT, "the unit is 0");
     assert_ok(scene_skeleton_read(&s, test_write("good.json", LEAVES("[0,0,1.29,0,0,0,0,1,0.1]")), 1));
     scene_skeleton_destroy(&s);
