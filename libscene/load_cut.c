@@ -155,6 +155,13 @@ fem_status scene_read_cut(scene_reader *reader, const cJSON *object, const raw_d
     for (int i = 0; i < count; i++) {
         s->part_count++; // from here on scene_destroy frees what it holds
         FEM_TRY(make_part(s, cut, i, &pieces[i], modes[i], &surface, &s->parts[s->part_count - 1]));
+        if (s->parts[s->part_count - 1].skin_count > 0) continue;
+        length = reader_enter(reader, "decompose");
+        FEM_TRY(reader_fail(reader, node,
+                            "domain %d lies inside, with no surface to draw or touch, which only an object that stands "
+                            "alone, without children and copies, may have (domains that reach the surface would do)",
+                            i));
+        reader_leave(reader, length);
     }
 done:
     for (int i = 0; pieces && i < count; i++) domain_part_destroy(&pieces[i]);

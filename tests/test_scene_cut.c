@@ -270,11 +270,45 @@ static void test_files(void **state) {
     scene_destroy(s);
 }
 
+// a cube of 5 x 5 x 5 hexahedra whose inner 27 are a region: a domain that has no surface
+static void test_inside(void **state) {
+    (void)state;
+    enum { CELLS = 5, POINTS = CELLS + 1 };
+    char   text[12000], *mesh = text;
+    scene *s = NULL;
+    mesh += sprintf(mesh, "*NODE\n");
+    for (int v = 0; v < POINTS * POINTS * POINTS; v++)
+        mesh += sprintf(mesh, "%d,%g,%g,%g\n", v + 1, 0.1 * (v % POINTS), 0.1 * (v / POINTS % POINTS),
+                        0.1 * (v / POINTS / POINTS));
+    for (int core = 0; core < 2; core++) {
+        mesh += sprintf(mesh, "*ELEMENT, TYPE=C3D8, ELSET=%s\n", core ? "core" : "shell");
+        for (int e = 0; e < CELLS * CELLS * CELLS; e++) {
+            int  i = e % CELLS, j = e / CELLS % CELLS, k = e / CELLS / CELLS;
+            int  v = 1 + i + POINTS * (j + POINTS * k), up = POINTS * POINTS;
+            bool inside = i % 4 && j % 4 && k % 4; // neither the first nor the last
+            if (inside != core) continue;
+            mesh += sprintf(mesh, "%d,%d,%d,%d,%d,%d,%d,%d,%d\n", e + 1, v, v + 1, v + 1 + POINTS, v + POINTS, v + up,
+                            v + up + 1, v + up + 1 + POINTS, v + up + POINTS);
+        }
+    }
+    sprintf(mesh, "*MATERIAL, NAME=r\n*ELASTIC\n1e6,0.3\n*DENSITY\n1000\n*SOLID SECTION, ELSET=core, MATERIAL=r\n"
+                  "*SOLID SECTION, ELSET=shell, MATERIAL=r\n");
+    assert_true(strlen(text) < sizeof text);
+    test_write("core.inp", text);
+    snprintf(
+        text, sizeof text,
+        "{\"limber\": 1, \"parts\": {\"core\": {\"mesh\": \"core.inp\", \"fixed\": {\"plane\": {\"point\": [0, 0, "
+        "0], \"normal\": [0, 0, 1]}}, \"modes\": {\"count\": 6}}}, \"objects\": [{\"part\": \"core\", \"scale\": 1, "
+        "\"decompose\": {\"method\": \"regions\"}}], \"solver\": {\"method\": \"reduced\"}}\n");
+    assert_fails(scene_load(&s, test_write("core.json", text), 0, NULL), FEM_BAD_INPUT,
+                 "objects[0].decompose: domain 1 lies inside, with no surface");
+}
+
 int main(int argc, char **argv) {
     (void)argc;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_frequencies), cmocka_unit_test(test_loads),
-                                       cmocka_unit_test(test_flight),      cmocka_unit_test(test_shares),
-                                       cmocka_unit_test(test_refused),     cmocka_unit_test(test_regions_and_damping),
-                                       cmocka_unit_test(test_reach),       cmocka_unit_test(test_files)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_frequencies), cmocka_unit_test(test_loads),   cmocka_unit_test(test_flight),
+        cmocka_unit_test(test_shares),      cmocka_unit_test(test_refused), cmocka_unit_test(test_regions_and_damping),
+        cmocka_unit_test(test_reach),       cmocka_unit_test(test_files),   cmocka_unit_test(test_inside)};
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
