@@ -384,7 +384,8 @@ fem_status scene_motion_tree(scene_motion **motion, const scene *s, const fem_bo
     FEM_TRY(solver_assembly_set_seams(m->assembly, s->seams));
     c->base.limb_count = m->assembly->warped ? 0 : m->assembly->count; // warped domains do not move as U q
     FEM_TRY(solver_assembly_tree(&c->tree, m->assembly, m->drive != NULL, &s->tree.options));
-    if (m->assembly->cached < m->assembly->count) FEM_TRY(scene_note_model(s, m->assembly, c->tree, notes));
+    // on a tree of its own: where frames were found before, rotations start from there, to rounding
+    if (m->assembly->cached < m->assembly->count) FEM_TRY(scene_note_model(s, m->assembly, NULL, notes));
     FEM_TRY(place_root(m));
     solver_tree_set_gravity(c->tree, s->gravity);
     FEM_TRY(scene_tree_motion_load(c, body, find_point));

@@ -171,12 +171,12 @@ static void test_strange_files(void **state) {
     list_cache(&classes, &others, path);
     assert_int_equal(classes, 1);
     assert_ok(fem_file_read(&bytes, &size, path));
-    assert_ok(fem_store_read(&store, path, "class", 3));
+    assert_ok(fem_store_read(&store, path, "class", 4));
     for (int kind = 0; kind < 6; kind++) {
         static const char *const words[] = {"version 999", "are not those of this part", "", "", "", "holds a basis"};
         fem_store_item           items[] = {{"U", FEM_STORE_DOUBLE, 1, &number}};
         if (kind == 0) assert_ok(fem_store_write(path, "class", 999, store.key, 1, items));
-        if (kind == 1) assert_ok(fem_store_write(path, "class", 3, store.key, 1, items)); // well made, wrong arrays
+        if (kind == 1) assert_ok(fem_store_write(path, "class", 4, store.key, 1, items)); // well made, wrong arrays
         if (kind == 2) write_bytes(path, bytes, size / 2);
         if (kind == 3) write_bytes(path, "", 0);
         if (kind == 4) write_bytes(path, "{\"limber\": 1}", 13);
