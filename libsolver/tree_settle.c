@@ -39,6 +39,13 @@ static length length_of(const solver_tree *tree, const tree_domain *domain, cons
     return sum;
 }
 
+// int rho |X|^2 of one domain at rest, about its frame: what lengths of motion are measured against.
+static double size_of(const solver_tree *tree, const tree_domain *domain) {
+    const double *Z0 = tree->classes[domain->class_index].inertia->Z0;
+    double        s = domain->scale;
+    return (Z0[0] + Z0[4] + Z0[8]) * s * s * s * s * s;
+}
+
 void tree_choose_means(solver_tree *tree, const tree_evaluation *at) {
     double h = tree->options.time_step, theta = tree->options.theta;
     bool   may_balance = tree->options.subtree == SOLVER_ARTICULATED && tree->options.passes > 1 && theta == 0.5;
@@ -48,11 +55,10 @@ void tree_choose_means(solver_tree *tree, const tree_evaluation *at) {
         tree_root         *root = &tree->roots[domain->top];
         bool               light = domain->damping_stiffness < LIGHT * h;
         if (domain->r == 0 || block->calm > 0 || (block->mean && (!light || root->unresolved))) continue;
-        const solver_inertia *inertia = tree->classes[domain->class_index].inertia;
-        length                way = length_of(tree, domain, at->q, at->q_from);
-        double s = domain->scale, size = (inertia->Z0[0] + inertia->Z0[4] + inertia->Z0[8]) * s * s * s * s * s;
-        double turn2 = h * h * way.stiffness / way.mass;         // square of what the modes turn by in the step, rad
-        if (!(way.mass > 1e-8 * theta * theta * size)) continue; // less than a ten-thousandth of the domain's size
+        length way = length_of(tree, domain, at->q, at->q_from);
+        double turn2 = h * h * way.stiffness / way.mass; // square of what the modes turn by in the step, rad
+        // less than a ten-thousandth of the domain's size
+        if (!(way.mass > 1e-8 * theta * theta * size_of(tree, domain))) continue;
         if (!(turn2 > 0.05)) continue;
         block->mean = true;
         if (!light || !may_balance) continue;
@@ -68,7 +74,8 @@ void tree_choose_means(solver_tree *tree, const tree_evaluation *at) {
 // is left is about rho / (1 - rho), rho = c2 / c1, of the last change. That must be a hundredth of the way of each
 // domain, a tenth of that in steps whose energy is balanced. No such credit above rho = 1/2, before the
 // second pass, and for domains that changed by more than a tenth of their way. (Quotients of single domains say less:
-// what the first guess missed them by is chance.)
+// what the first guess missed them by is chance.) A change by 1e-10 of a domain's size is rounding: a body that falls
+// does not deform, and its passes would never settle.
 bool tree_settled(solver_tree *tree) {
     double h = tree->options.time_step, moved = 0, change = 0, credit = 1, part = tree->balance ? 1e-6 : 1e-4;
     for (int i = 0; i < tree->count; i++) {
@@ -86,7 +93,8 @@ bool tree_settled(solver_tree *tree) {
     for (int i = 0; i < tree->count; i++) {
         const tree_domain *domain = &tree->domains[i];
         double             enough = part * (domain->moved + 1e-4 * moved); // one that hardly moves need not be exact
-        bool               small = domain->change <= 100 * enough;
+        enough += 1e-20 * size_of(tree, domain) / (h * h);
+        bool small = domain->change <= 100 * enough;
         // written so that what is not finite has not settled
         if (!((small ? credit : 1) * domain->change <= enough)) return false;
     }

@@ -455,6 +455,35 @@ static void test_cubature(void **unused) {
 }
 
 // What cannot be is refused by name.
+// a free body that falls without turning deforms by rounding only: its passes settle at once
+static void test_fall(void **unused) {
+    (void)unused;
+    enum { STEPS = 40 };
+    const double            low[3] = {0}, high[3] = {0.3, 0.4, 3}, gravity[3] = {1, 2, -9.81};
+    const int               cells[3] = {3, 4, 30};
+    sample                  s = {0};
+    solver_assembly_options o = solver_assembly_default_options();
+    solver_tree            *tree = NULL;
+    solver_tree_options     step = solver_tree_default_options();
+    assert_ok(fem_generate_box(&s.mesh, FEM_T4, low, high, cells));
+    set_material(&s.mesh, FEM_STVK);
+    cut(&s, DOMAIN_METIS, 8, DOMAIN_LOOPS_DEFAULT, DOMAIN_FEET_MERGE);
+    assert_true(s.domains.count >= 4);
+    solver_assembly *a = assemble(&s, &o);
+    step.time_step = 1.0 / 240;
+    assert_ok(solver_assembly_tree(&tree, a, false, &step));
+    solver_tree_set_gravity(tree, gravity);
+    for (int i = 0; i < STEPS; i++) assert_ok(solver_tree_step(tree));
+    solver_tree_report report = solver_tree_get_report(tree);
+    printf("   %d domains fall for %d steps: %d passes more, %d halves\n", s.domains.count, STEPS, report.extra_passes,
+           report.halved);
+    assert_int_equal(report.halved, 0);
+    assert_int_equal(report.extra_passes, 0);
+    solver_tree_destroy(tree);
+    solver_assembly_destroy(a);
+    sample_destroy(&s);
+}
+
 static void test_refused(void **unused) {
     (void)unused;
     sample                  s;
@@ -518,7 +547,8 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shares), cmocka_unit_test(test_rest),    cmocka_unit_test(test_frequencies),
         cmocka_unit_test(test_sag),    cmocka_unit_test(test_springs), cmocka_unit_test(test_cubature),
-        cmocka_unit_test(test_kinds),  cmocka_unit_test(test_refused), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_kinds),  cmocka_unit_test(test_fall),    cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_memory),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
