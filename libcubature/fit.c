@@ -24,9 +24,11 @@ double rule_error(const cubature_rule *rule, const cubature_poses *poses, bool b
     size_t          r = (size_t)rule->r;
     double         *work = error_work(&forces), *sums = fem_calloc(2 * r, sizeof *sums), top = 0, bottom = 0;
     double          d[CUBATURE_MOST_MODES], g[CUBATURE_MOST_MODES];
+    int             used = 0;
     for (int t = 0; work && sums && t < poses->count; t++) {
         const double *f = poses->f + (size_t)t * r, norm = dense_norm(rule->r, f);
         if (pose_error(&forces, poses->q + (size_t)t * r, f, work) < 0) continue;
+        used++;
         memcpy(d, work, r * sizeof *d); // f~ - f
         memcpy(g, f, r * sizeof *g);
         if (modes)
@@ -37,7 +39,7 @@ double rule_error(const cubature_rule *rule, const cubature_poses *poses, bool b
         }
     }
     for (size_t l = 0; work && sums && l < r; l++) {
-        double size = balanced ? sums[r + l] : 1;
+        double size = balanced && has_force(sums[r + l], used) ? sums[r + l] : 1;
         if (!(sums[r + l] > 0)) continue;
         top += sums[l] / size;
         bottom += sums[r + l] / size;
@@ -138,16 +140,13 @@ fem_status cubature_fit(cubature_rule *rule, const fem_body *body, int r, const 
     return status;
 }
 
-fem_status cubature_fit_weights(cubature_rule *rule, const fem_body *body, int r, const double *U,
-                                const cubature_poses *poses, int count, const int *elements, bool modal, bool balanced,
-                                cubature_training_report *report) {
-    fem_status   status = FEM_OK;
-    reduced_body reduced = {0};
-    trainer      t = {0};
-    fitted       f = {0};
-    double       begun = fem_seconds();
-    FEM_TRY(reduced_body_create(&reduced, body, r, U));
-    FEM_TRY(trainer_create(&t, &reduced, poses, balanced, modal));
+fem_status fit_weights(cubature_rule *rule, const reduced_body *reduced, const cubature_poses *poses, int count,
+                       const int *elements, bool modal, bool balanced, cubature_training_report *report) {
+    fem_status status = FEM_OK;
+    trainer    t = {0};
+    fitted     f = {0};
+    double     begun = fem_seconds();
+    FEM_TRY(trainer_create(&t, reduced, poses, balanced, modal));
     FEM_TRY(modal ? fit_modal_weights(&t, count, elements, &f) : fit_single_weights(&t, count, elements, &f));
     if (f.count == 0) {
         status = fem_fail(FEM_NO_CONVERGENCE, "cubature: no element has a force along those of the training poses");
@@ -158,6 +157,15 @@ fem_status cubature_fit_weights(cubature_rule *rule, const fem_body *body, int r
 done:
     fitted_destroy(&f);
     trainer_destroy(&t);
+    return status;
+}
+
+fem_status cubature_fit_weights(cubature_rule *rule, const fem_body *body, int r, const double *U,
+                                const cubature_poses *poses, int count, const int *elements, bool modal, bool balanced,
+                                cubature_training_report *report) {
+    reduced_body reduced = {0};
+    fem_status   status = reduced_body_create(&reduced, body, r, U);
+    if (status == FEM_OK) status = fit_weights(rule, &reduced, poses, count, elements, modal, balanced, report);
     reduced_body_destroy(&reduced);
     return status;
 }

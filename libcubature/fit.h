@@ -25,13 +25,16 @@ fem_status fit_optimized(const trainer *t, const cubature_training_options *o, c
                          const fitted *start, fitted *result);
 fem_status fit_empirical(const trainer *t, const cubature_training_options *o, const fem_progress *progress,
                          fitted *result);
-// All of it (fit.c): a rule of a fit; the fit that the options ask for, with its report; and as cubature_fit.
+// All of it (fit.c): a rule of a fit; the fit that the options ask for, with its report; and as cubature_fit and
+// cubature_fit_weights.
 fem_status rule_of(cubature_rule *rule, const trainer *t, const fitted *f);
 fem_status fit_from(cubature_rule *rule, const trainer *t, const cubature_training_options *options,
                     const fem_progress *progress, const fitted *start, fitted *f, cubature_training_report *report);
 fem_status fit_rule(cubature_rule *rule, const reduced_body *reduced, const cubature_poses *poses,
                     const cubature_training_options *options, const fem_progress *progress,
                     cubature_training_report *report);
+fem_status fit_weights(cubature_rule *rule, const reduced_body *reduced, const cubature_poses *poses, int count,
+                       const int *elements, bool modal, bool balanced, cubature_training_report *report);
 // |f~ - f| / |f| at one pose; -1 without force. work: error_work's, holds f~ - f afterwards.
 double  pose_error(const cubature_forces *forces, const double *q, const double *f, double *work);
 double *error_work(const cubature_forces *forces);

@@ -7,7 +7,7 @@ typedef void (*gradients_kernel)(const eight_points *at, size_t row_stride, int 
 
 static int material_of(const fem_mesh *mesh, int element) { return mesh->regions[mesh->region[element]].material; }
 
-static int points_per_element(const fem_body *body) {
+int points_per_element(const fem_body *body) {
     double weight[27], g[27][24];
     return fem_body_points(body, 0, weight, g);
 }

@@ -16,6 +16,7 @@ typedef struct point_set {
     int    *material;   // capacity
 } point_set;
 
+int points_per_element(const fem_body *body);
 // Groups that `count` elements need: each material begins a new one.
 int point_groups(const fem_body *body, int count, const int *elements);
 // Whole columns one after the other (a matrix of 72 capacity x r), or group by group.

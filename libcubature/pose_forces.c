@@ -104,11 +104,6 @@ double *pack_poses(int r, int count, const double *q) {
     return packed;
 }
 
-static int points_per_element(const fem_body *body) {
-    double weight[27], g[27][24];
-    return fem_body_points(body, 0, weight, g);
-}
-
 fem_status create_sets(point_set **sets, const reduced_body *b, int elements) {
     int count = fem_threads(), materials = fem_body_mesh(b->body)->material_count;
     *sets = fem_calloc((size_t)count + 1, sizeof **sets); // the last stays empty and says where they end

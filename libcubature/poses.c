@@ -29,7 +29,8 @@ double random_normal(unsigned seed, unsigned long index) { // Box and Muller
 // ---- Gaussian poses ------------------------------------------------------------------------------------------------
 
 enum { AMPLITUDE_POSES = 33, SPREAD_SEED = 5000 };
-static const double SMALL = 1e-4; // of the amplitude of other poses
+static const double SMALL = 1e-4;    // of the amplitude of other poses
+static const double SOFTEST = 1e-12; // of the largest stiffness: what is left of none is rounding
 
 static fem_status check_rayleigh(int r, const double *rayleigh) {
     for (int i = 0; i < r; i++)
@@ -151,24 +152,20 @@ done:
 fem_status poses_small(cubature_poses *result, const reduced_body *b, double amplitude) {
     fem_status     status = FEM_OK;
     size_t         r = (size_t)b->r;
-    cubature_poses p = {.r = b->r, .count = b->r};
-    p.q = fem_copy(b->modes, r * r, sizeof *p.q);
+    cubature_poses p = {.r = b->r};
+    p.q = fem_alloc(r * r, sizeof *p.q);
     p.f = fem_alloc(r * r, sizeof *p.f);
     if (!p.q || !p.f) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for %d poses", b->r);
         goto done;
     }
     for (size_t k = 0; k < r; k++) {
-        if (!(b->values[k] > 0)) {
-            status = fem_fail(FEM_BAD_INPUT,
-                              "cubature: the stiffness of the %d modes at rest is not positive definite: a "
-                              "mode without stiffness has no scale for its poses",
-                              b->r);
-            goto done;
-        }
-        dense_scale(b->r, SMALL * amplitude / sqrt(b->values[k]), p.q + k * r);
+        if (!(b->values[k] > SOFTEST * b->values[r - 1])) continue;
+        double *q = p.q + (size_t)p.count++ * r;
+        memcpy(q, b->modes + k * r, r * sizeof *q);
+        dense_scale(b->r, SMALL * amplitude / sqrt(b->values[k]), q);
     }
-    FEM_TRY(pose_forces(b, b->r, p.q, p.f, NULL, NULL));
+    if (p.count > 0) FEM_TRY(pose_forces(b, p.count, p.q, p.f, NULL, NULL));
 done:
     if (status == FEM_OK)
         *result = p;

@@ -81,8 +81,7 @@ static int draw_sample(const fem_body *body, int r, int *elements) {
 // Random ones of all elements, in the order of materials: each with the same chance, so that the sum of their forces,
 // times the share that they are, is right on average.
 static fem_status draw_crowd(loading *l) {
-    double weight[27], g[27][24];
-    int E = l->reduced->count, points = fem_body_points(l->reduced->body, 0, weight, g), left = CROWD_POINTS / points;
+    int E = l->reduced->count, left = CROWD_POINTS / points_per_element(l->reduced->body);
     l->crowd = *l->reduced;
     l->crowd.count = left < E ? left : E;
     l->crowd.order = fem_alloc((size_t)l->crowd.count, sizeof *l->crowd.order);

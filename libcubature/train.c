@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHECKPOINT_VERSION = 3, HELD_OUT_SEED = 1000 };
+enum { CHECKPOINT_VERSION = 4, HELD_OUT_SEED = 1000 };
 enum { REFIT_ELEMENTS = 10, REFIT_POSES = 3, REFIT_HELD_OUT = 20 }; // the first two for each mode
 
 const char *cubature_method_name(cubature_method method) {
@@ -501,7 +501,7 @@ fem_status cubature_refit(cubature_rule *rule, const fem_body *body, int r, cons
     FEM_TRY(loading_create(&l, &reduced, options->springs, options->displacement * body_diagonal(mesh), options->seed));
     FEM_TRY(loading_poses(&l, options->seed, REFIT_POSES * r, NULL, &poses, &inverted));
     report.seconds_poses = fem_seconds() - begun, report.amplitude = l.amplitude;
-    FEM_TRY(cubature_fit_weights(&made, body, r, U, &poses, count, elements, false, options->balanced, &report));
+    FEM_TRY(fit_weights(&made, &reduced, &poses, count, elements, false, options->balanced, &report));
     FEM_TRY(loading_poses(&l, options->seed + HELD_OUT_SEED, REFIT_HELD_OUT, NULL, &others, &report.inverted));
     report.held_out_error = rule_error(&made, &others, options->balanced, reduced.modes);
     report.inverted += inverted;

@@ -35,6 +35,8 @@ static void turn_vector(const trainer *t, const double *x, double *y) {
         memcpy(y, x, (size_t)t->r * sizeof *y);
 }
 
+bool has_force(double squares, int poses) { return squares > 1e-20 * poses; }
+
 static const reduced_body *body_of(const trainer *t) { return t->W ? &t->turned : t->reduced; }
 
 fem_status trainer_create(trainer *result, const reduced_body *reduced, const cubature_poses *poses, bool balanced,
@@ -76,7 +78,7 @@ fem_status trainer_create(trainer *result, const reduced_body *reduced, const cu
     }
     for (size_t l = 0; l < modes; l++) {
         double size = dense_norm((int)t.stride, t.b + l * t.stride);
-        t.mode_scale[l] = balanced && size > 0 ? 1 / size : 1;
+        t.mode_scale[l] = balanced && has_force(size * size, t.poses) ? 1 / size : 1;
         dense_scale((int)t.stride, t.mode_scale[l], t.b + l * t.stride);
     }
     t.b_norm = dense_norm((int)t.rows, t.b);

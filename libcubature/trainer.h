@@ -55,6 +55,9 @@ typedef struct trainer {
     int                 dropped;
 } trainer;
 
+// Whether a mode has a force to be balanced by, of the sum of squares of its shares f_l / |f| over poses. What moves a
+// body stiffly, as its modes may where nothing holds it, has none, and rounding must not be made as large as forces.
+bool has_force(double squares, int poses);
 // Poses without force, or with a force that is not finite, are left out. FEM_BAD_INPUT when none is left.
 fem_status trainer_create(trainer *t, const reduced_body *reduced, const cubature_poses *poses, bool balanced,
                           bool modal);
@@ -71,7 +74,8 @@ fem_status poses_normal(cubature_poses *poses, const reduced_body *b, const doub
 fem_status poses_sample(cubature_poses *poses, const reduced_body *b, const double *rayleigh, double amplitude,
                         double spread, unsigned seed, int count, int *inverted); // as cubature_poses_sample
 
-// One pose for each mode, so small that forces are linear: what a rule learns the stiffness at rest from.
+// One pose for each mode with a stiffness, so small that forces are linear: what a rule learns the stiffness at rest
+// from.
 fem_status poses_small(cubature_poses *poses, const reduced_body *b, double amplitude);
 
 // Halves what inverts an element (smallest <= 0), as often as needed, and evaluates it again; *inverted of them.
