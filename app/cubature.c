@@ -46,16 +46,19 @@ void app_print_cubature(FILE *out, const scene *s, const scene_result *result) {
     int                              elements = 0;
     if (t->elements == 0) return;
     if (result->rule_count == 0) {
-        fprintf(out, "%s cubature: %d of %d elements, %d poses, error %.2g%%", cubature_method_name(o->method),
-                t->elements, s->parts[s->object].mesh.element_count, t->poses, 100 * t->fit_error);
+        fprintf(out, "%s cubature: %d of %d elements, %d poses, error %.*g%%", cubature_method_name(o->method),
+                t->elements, s->parts[s->object].mesh.element_count, t->poses, cubature_error_digits(t->fit_error),
+                100 * t->fit_error);
     } else {
         for (int i = 0; i < result->rule_count; i++) {
             elements += result->rules[i].elements;
             tested = tested || s->parts[result->rules[i].part].training.held_out > 0;
         }
-        fprintf(out, "cubature in %d %s: %d of %d elements, error %.2g%% at most", result->rule_count,
-                s->forest.count > 0 ? "parts" : "domains", t->elements, elements, 100 * t->fit_error);
+        fprintf(out, "cubature in %d %s: %d of %d elements, error %.*g%% at most", result->rule_count,
+                s->forest.count > 0 ? "parts" : "domains", t->elements, elements, cubature_error_digits(t->fit_error),
+                100 * t->fit_error);
     }
-    if (tested) fprintf(out, ", %.2g%% at held-out poses", 100 * t->held_out_error);
+    if (tested)
+        fprintf(out, ", %.*g%% at held-out poses", cubature_error_digits(t->held_out_error), 100 * t->held_out_error);
     fprintf(out, result->rule_count > 0 ? "; --json has each\n" : "\n");
 }

@@ -20,6 +20,8 @@ const char *cubature_method_name(cubature_method method) {
     return (int)method >= 0 && method <= CUBATURE_OPTIMIZED ? names[method] : "?";
 }
 
+int cubature_error_digits(double error) { return (int)fmin(fmax(floor(log10(100 * error + 0.5)) + 1, 2), 15); }
+
 cubature_training_options cubature_training_default_options(void) {
     return (cubature_training_options){.method = CUBATURE_EMPIRICAL,
                                        .error = 0.01,

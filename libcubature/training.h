@@ -22,6 +22,9 @@ typedef enum cubature_method {
 } cubature_method;
 const char *cubature_method_name(cubature_method method); // "empirical", ...
 
+// Digits ("%.*g") that show an error in percent: two, or all before the point (2930%, not 2.9e+03%).
+int cubature_error_digits(double error);
+
 typedef struct cubature_training_options {
     cubature_method method;
     double          error;        // of the fit, at which the choice of elements ends; (0, 1)

@@ -117,8 +117,9 @@ static const char *what_helps(const scene_part *part) {
 static const char *what_reaches(const cubature_training_report *t, const scene_part *part) {
     int most = part->training.elements;
     return most > 0 && t->elements >= most           ? "more forces.elements may reach it"
-           : part->training.method == CUBATURE_MODAL ? "more forces.poses may reach it"
-                                                     : "a larger forces.error would be reached";
+           : part->training.method != CUBATURE_MODAL ? "a larger forces.error would be reached"
+           : part->poses                             ? "more given poses may reach it"
+                                                     : "more forces.poses may reach it";
 }
 
 fem_status scene_cubature_note(const scene_class *c, const scene_part *part, char **result) {
@@ -134,9 +135,10 @@ fem_status scene_cubature_note(const scene_class *c, const scene_part *part, cha
                                t->elements, part->training.error, what_reaches(t, part));
     if (is_far_above(t, part) && at < sizeof text)
         at += (size_t)snprintf(text + at, sizeof text - at,
-                               "%sthe error is %.2g%% at the %d poses of the training, but %.2g%% at %d others that "
+                               "%sthe error is %.*g%% at the %d poses of the training, but %.*g%% at %d others that "
                                "were held out; %s",
-                               at > 0 ? "; " : "cubature: ", 100 * t->fit_error, t->poses, 100 * t->held_out_error,
+                               at > 0 ? "; " : "cubature: ", cubature_error_digits(t->fit_error), 100 * t->fit_error,
+                               t->poses, cubature_error_digits(t->held_out_error), 100 * t->held_out_error,
                                part->training.held_out, what_helps(part));
     if (t->inverted > 0 && at < sizeof text)
         at +=
@@ -191,16 +193,18 @@ fem_status scene_note_rules(const scene *s, int count, solver_class *const *clas
     }
     if (far > 0 && at < sizeof text) {
         const cubature_training_report *t = &classes[farthest]->training;
-        at +=
-            (size_t)snprintf(text + at, sizeof text - at,
-                             "%s%d of %d rules are far worse at held-out poses than at those of their training; the "
-                             "worst, of \"%.60s\", has %.2g%% where its fit has %.2g%%; %s",
-                             at > 0 ? "; " : "cubature: ", far, rules, classes[farthest]->name, 100 * t->held_out_error,
-                             100 * t->fit_error, what_helps(&s->parts[part_of(s, farthest)]));
+        at += (size_t)snprintf(text + at, sizeof text - at,
+                               "%s%d of %d rules are far worse at held-out poses than at those of their training; the "
+                               "worst, of \"%.60s\", has %.*g%% where its fit has %.*g%%; %s",
+                               at > 0 ? "; " : "cubature: ", far, rules, classes[farthest]->name,
+                               cubature_error_digits(t->held_out_error), 100 * t->held_out_error,
+                               cubature_error_digits(t->fit_error), 100 * t->fit_error,
+                               what_helps(&s->parts[part_of(s, farthest)]));
     }
     if (inverted > 0 && at < sizeof text)
         at += (size_t)snprintf(text + at, sizeof text - at,
-                               "%s%d training poses inverted an element and were made smaller",
+                               "%s%d training poses inverted an element and were made smaller; a smaller "
+                               "forces.displacement avoids it",
                                at > 0 ? "; " : "cubature: ", inverted);
     if (dropped > 0 && at < sizeof text)
         at += (size_t)snprintf(text + at, sizeof text - at, "%s%d training poses had no force and were left out",

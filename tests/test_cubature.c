@@ -580,6 +580,23 @@ static void test_sample_of_slender_body(void **state) {
     fem_mesh_destroy(&mesh);
 }
 
+// Errors are shown in percent without exponents, at and above 100% too.
+static void test_error_digits(void **state) {
+    (void)state;
+    static const struct {
+        double      error;
+        const char *shown;
+    } cases[] = {{0.00988, "0.99"}, {0.0313, "3.1"}, {0.954, "95"}, {0.996, "99.6"},
+                 {1, "100"},        {29.31, "2931"}, {0, "0"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[40];
+        snprintf(text, sizeof text, "%.*g", cubature_error_digits(cases[i].error), 100 * cases[i].error);
+        assert_string_equal(text, cases[i].shown);
+    }
+    assert_in_range(cubature_error_digits(INFINITY), 2, 15);
+    assert_in_range(cubature_error_digits(NAN), 2, 15);
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
@@ -597,6 +614,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_sample),
         cmocka_unit_test(test_sample_of_slender_body),
         cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_error_digits),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }

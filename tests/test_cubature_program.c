@@ -156,6 +156,12 @@ static void test_doubtful_poses(void **state) {
     assert_says(result.err, "1 of the given training poses turn an element inside out, and are used as they are");
     assert_int_equal((int)number(cJSON_GetObjectItem(json, "cubature"), "inverted"), 1);
     cJSON_Delete(json);
+    // a modal rule of given poses cannot have more elements than they allow; forces.poses would not help
+    json = run_json("precompute", test_temporary("crushed.json"), NULL,
+                    "--set parts.beam.forces.method=modal --set parts.beam.forces.error=1e-6");
+    assert_non_null(json);
+    assert_says(result.err, "1e-06 was asked for; more given poses may reach it");
+    cJSON_Delete(json);
     // generated ones are made smaller
     json = run_json("run",
                     write_beam("wild.json",
@@ -164,6 +170,15 @@ static void test_doubtful_poses(void **state) {
                                "", ""),
                     "wild", "");
     assert_non_null(json);
+    assert_says(result.err, "training poses inverted an element and were made smaller; a smaller forces.displacement");
+    cJSON_Delete(json);
+    json = run_json("precompute",
+                    write_beam("wild_cut.json",
+                               "\"forces\": {\"type\": \"cubature\", \"sampling\": \"gaussian\", \"displacement\": 3, "
+                               "\"poses\": 60, \"error\": 0.2}",
+                               ", \"decompose\": {\"method\": \"metis\", \"count\": 3, \"modes\": 10}", ""),
+                    NULL, "");
+    if (!json) fail_msg("%s", result.err);
     assert_says(result.err, "training poses inverted an element and were made smaller; a smaller forces.displacement");
     cJSON_Delete(json);
     // an error that so few elements cannot reach
