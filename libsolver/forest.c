@@ -244,7 +244,7 @@ static fem_status attach(solver_forest *f, int *offender) {
         *offender = i;
         status = fem_fail(FEM_BAD_INPUT,
                           "%s is too far from %s to hang on it: its root is %.4g m away (in the coordinates of the "
-                          "part \"%s\"), expected at most %.4g",
+                          "part \"%s\"), expected at most %.4g (a larger \"reach\" would do)",
                           name_of(f, i, name), name_of(f, g->parent, parent), farthest[f->hangs[i]],
                           f->parts[f->given[g->parent].part].name, reach);
         goto done;
