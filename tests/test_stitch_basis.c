@@ -370,6 +370,47 @@ static void test_forces(void **state) {
     sample_free(&t.body);
 }
 
+// ---- fresh poses ------------------------------------------------------------------------------------------------
+
+enum { COORDINATES = 8 };
+
+typedef struct stiffening {
+    double scale, stiffness[COORDINATES];
+} stiffening;
+
+// f_i = scale (k_i q_i + q_i^3)
+static void stiffening_evaluate(const void *model, const double *q, double *energy, double *f, double *K,
+                                double *work) {
+    const stiffening *s = model;
+    (void)energy, (void)work;
+    if (K) memset(K, 0, COORDINATES * COORDINATES * sizeof *K);
+    for (int i = 0; i < COORDINATES; i++) {
+        f[i] = s->scale * (s->stiffness[i] * q[i] + q[i] * q[i] * q[i]);
+        if (K) K[i * COORDINATES + i] = s->scale * (s->stiffness[i] + 3 * q[i] * q[i]);
+    }
+}
+
+// Forces that are s times the exact ones are |s - 1| off in random poses, and |1 - 1 / s| of the load where they
+// balance it. Coordinates that rest are not asked; forces that give way count 1.
+static void test_compare(void **state) {
+    (void)state;
+    stiffening      exact = {1, {4, 1, 9, 2, 3, 5, 6, -7}}, other;
+    cubature_forces truth = {.r = COORDINATES, .evaluate = stiffening_evaluate, .model = &exact}, forces = truth;
+    cubature_check  check;
+    double          omega2[COORDINATES] = {4, 1, 9, 2, 3, 5, 6, 1e300};
+    forces.model = &other;
+    for (int k = 0; k < 2; k++) {
+        other = exact, other.scale = k ? 0.8 : 1.25;
+        assert_ok(cubature_compare(&forces, &truth, omega2, 0.5, 10, 1, &check));
+        assert_true(fabs(check.worst - 0.25) < 1e-5 && fabs(check.mean - 0.25) < 1e-5); // 1 - 1 / 0.8 and 1.25 - 1
+    }
+    other = exact, other.stiffness[1] = -0.001; // in random poses off by less than 1 on average
+    assert_ok(cubature_compare(&forces, &truth, omega2, 0.01, 10, 1, &check));
+    assert_true(fabs(check.mean - 1) < 1e-12 && check.worst >= 1);
+    omega2[3] = 0;
+    assert_int_equal(cubature_compare(&forces, &truth, omega2, 0.5, 10, 1, &check), FEM_BAD_INPUT);
+}
+
 // ---- in flight --------------------------------------------------------------------------------------------------
 
 // A bar with a slit swings, is sewn while it moves, swings on, is opened again. The place and velocity in full are the
@@ -457,8 +498,9 @@ static void test_in_flight(void **state) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_quality),  cmocka_unit_test(test_ten_rounds), cmocka_unit_test(test_derivatives),
-        cmocka_unit_test(test_sewn_cut), cmocka_unit_test(test_forces),     cmocka_unit_test(test_in_flight),
+        cmocka_unit_test(test_quality),   cmocka_unit_test(test_ten_rounds), cmocka_unit_test(test_derivatives),
+        cmocka_unit_test(test_sewn_cut),  cmocka_unit_test(test_forces),     cmocka_unit_test(test_compare),
+        cmocka_unit_test(test_in_flight),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
