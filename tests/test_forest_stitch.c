@@ -254,10 +254,27 @@ static void test_refusals(void **state) {
     }
 }
 
+// the scene that is shipped runs to its end, and the sewn bar has swung otherwise than an open one
+static void test_shipped(void **state) {
+    (void)state;
+    scene       *s = NULL;
+    scene_result r = {0};
+    assert_ok(scene_load(&s, "scenes/stitching/bars.json", 0, NULL));
+    assert_ok(scene_run(s, test_temporary("bars"), 0, NULL, &r));
+    assert_int_equal(r.frames, 61);
+    double apart = 0;
+    for (int i = 0; i < 3; i++) apart = fmax(apart, fabs(r.probes[i] - r.probes[3 + i]));
+    printf("sewn and open end %.1e m apart\n", apart);
+    assert_true(apart > 1e-4);
+    scene_result_destroy(&r);
+    scene_destroy(s);
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_others),         cmocka_unit_test(test_leaves_and_returns), cmocka_unit_test(test_scaled),
-    cmocka_unit_test(test_all_or_nothing), cmocka_unit_test(test_checkpoint),         cmocka_unit_test(test_hanging),
-    cmocka_unit_test(test_refusals),
+    cmocka_unit_test(test_others),     cmocka_unit_test(test_leaves_and_returns),
+    cmocka_unit_test(test_scaled),     cmocka_unit_test(test_all_or_nothing),
+    cmocka_unit_test(test_checkpoint), cmocka_unit_test(test_hanging),
+    cmocka_unit_test(test_refusals),   cmocka_unit_test(test_shipped),
 };
 
 int main(int argc, char **argv) {
