@@ -188,6 +188,18 @@ done:
 
 // ---- all of them ---------------------------------------------------------------------------------------------------
 
+// The classes that changed instances have and those that come next: what is out of use waits beside.
+static void swap_classes(forest_motion *m) {
+    for (int i = 0; i < m->own_count; i++) {
+        forest_own *o = &m->own[i];
+        if (!o->changed) continue;
+        solver_own_class *now = m->forest->own[o->instance];
+        scene_class *class = o->class;
+        m->forest->own[o->instance] = o->next_class, o->next_class = now;
+        o->class = o->next, o->next = class;
+    }
+}
+
 // What comes next for some becomes what is: a new tree, in which the others go on as they were. All or nothing.
 static fem_status take_next(forest_motion *m) {
     fem_status        status = FEM_OK;
@@ -199,14 +211,7 @@ static fem_status take_next(forest_motion *m) {
     FEM_TRY(fem_grow((void **)&m->common.base.changes, &m->change_room, (size_t)m->common.base.change_count + more,
                      sizeof *m->common.base.changes));
     kept.base = m->common.base;
-    for (int i = 0; i < m->own_count; i++) { // what they have now waits beside
-        forest_own *o = &m->own[i];
-        if (!o->changed) continue;
-        solver_own_class *now = m->forest->own[o->instance];
-        m->forest->own[o->instance] = o->next_class, o->next_class = now;
-        scene_class *class = o->class;
-        o->class = o->next, o->next = class;
-    }
+    swap_classes(m);
     m->common.tree = NULL, m->common.wind = NULL, m->common.contacts = (scene_contacts){0};
     m->common.points = fem_alloc((size_t)m->common.loaded, sizeof *m->common.points);
     if (!m->common.points) status = fem_fail(FEM_NO_MEMORY, "no memory for loads on %d vertices", m->common.loaded);
@@ -220,14 +225,7 @@ static fem_status take_next(forest_motion *m) {
     if (status != FEM_OK) {
         forest_leave_tree(&m->common);
         m->common = kept;
-        for (int i = 0; i < m->own_count; i++) {
-            forest_own *o = &m->own[i];
-            if (!o->changed) continue;
-            solver_own_class *made = m->forest->own[o->instance];
-            m->forest->own[o->instance] = o->next_class, o->next_class = made;
-            scene_class *class = o->class;
-            o->class = o->next, o->next = class;
-        }
+        swap_classes(m);
         goto done;
     }
     forest_leave_tree(&kept);

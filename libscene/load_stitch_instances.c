@@ -78,8 +78,7 @@ fem_status scene_narrow_stitched(const scene_reader *reader, const cJSON *node, 
     return kept > 0 ? FEM_OK : reader_fail(reader, node, "selects nothing of the instances that are meant");
 }
 
-// ---- the plan
-// --------------------------------------------------------------------------------------------------------
+// ---- the plan -----------------------------------------------------------------------------------------------------
 
 static void destroy_alone(scene *alone) {
     if (!alone) return;
