@@ -319,11 +319,15 @@ static void test_springs(void **unused) {
     const double            gravity[3] = {0.05, 0.1, -0.2}, strong[3] = {0.25, 0.5, -1};
     make_gate(&s);
     o.damping_stiffness = 0.5;
-    // wrenches at two or three places take half of 30 modes: what is missing are the derivatives of the others
+    // wrenches at two or three places take half of 30 modes: what is missing are the derivatives of the others, so that
+    // the error of a sag by 15% of the width goes with them
     if (getenv("LIMBER_LONG")) {
         o.total = 60 * s.domains.count;
         assert_true(sag_error(&s, gravity, &o) < 0.02);
-        assert_true(sag_error(&s, strong, &o) < 0.03);
+        double few = sag_error(&s, strong, &o);
+        o.total = 90 * s.domains.count;
+        double many = sag_error(&s, strong, &o);
+        assert_true(many < 0.01 && many < few / 3);
     }
     o.total = 42 * s.domains.count;
     assert_true(sag_error(&s, gravity, &o) < 0.03);
