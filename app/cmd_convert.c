@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 // Equal but for the last digits: some formats keep other constants, from which ours follow.
@@ -161,7 +162,7 @@ static void list_word(char *list, size_t room, const char *word, size_t length) 
 
 static bool is_kind(const char *path, const char *ending) { // also with .gz behind it
     size_t length = strlen(path), tail = strlen(ending);
-    if (length > 3 && strcmp(path + length - 3, ".gz") == 0) length -= 3;
+    if (length > 3 && strcasecmp(path + length - 3, ".gz") == 0) length -= 3;
     return length > tail && memcmp(path + length - tail, ending, tail) == 0;
 }
 

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -31,12 +32,12 @@ static void zlib_free(void *context, void *memory) {
 
 bool fem_path_is_gz(const char *path) {
     size_t length = strlen(path);
-    return length > 3 && strcmp(path + length - 3, ".gz") == 0;
+    return length > 3 && strcasecmp(path + length - 3, ".gz") == 0;
 }
 
 bool fem_path_ends(const char *path, const char *ending) {
     size_t length = strlen(path) - (fem_path_is_gz(path) ? 3 : 0), tail = strlen(ending);
-    return length > tail && memcmp(path + length - tail, ending, tail) == 0;
+    return length > tail && strncasecmp(path + length - tail, ending, tail) == 0;
 }
 
 // ---- reading ---------------------------------------------------------------------------------------------------

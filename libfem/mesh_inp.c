@@ -36,11 +36,34 @@ const fem_word *inp_parameter(const inp_keyword *k, const char *name) {
     return NULL;
 }
 
+fem_status inp_check_parameters(inp_reader *r, const inp_keyword *k, const char *known) {
+    for (int i = 0; i < k->count; i++) {
+        char wanted[sizeof k->parameters[0].name + 2];
+        snprintf(wanted, sizeof wanted, ",%s,", k->parameters[i].name);
+        if (!strstr(known, wanted))
+            return fem_text_fail(r->scan, "*%s: %s is not supported, expected %.*s", k->name, k->parameters[i].name,
+                                 (int)strlen(known) - 2, known + 1);
+    }
+    return FEM_OK;
+}
+
+static fem_word without_quotes(fem_word word) {
+    bool quoted = word.length > 2 && word.at[0] == '"' && word.at[word.length - 1] == '"';
+    return quoted ? (fem_word){word.at + 1, word.length - 2} : word;
+}
+
+fem_status inp_follow_input(inp_reader *r, const inp_keyword *k) {
+    const fem_word *input = inp_parameter(k, "INPUT");
+    if (!input) return FEM_OK;
+    fem_status status = fem_sources_include(&r->sources, without_quotes(*input), 0);
+    if (status == FEM_OK) r->scan = fem_sources_top(&r->sources);
+    return status;
+}
+
 fem_status inp_name(inp_reader *r, const inp_keyword *k, const char *name, char text[INP_NAME]) {
     const fem_word *value = inp_parameter(k, name);
     if (!value || value->length == 0) return fem_text_fail(r->scan, "*%s needs %s=", k->name, name);
-    fem_word inner = *value;
-    if (inner.length > 2 && inner.at[0] == '"' && inner.at[inner.length - 1] == '"') inner.at++, inner.length -= 2;
+    fem_word inner = without_quotes(*value);
     if (inner.length >= INP_NAME || memchr(inner.at, 0, inner.length))
         return fem_text_fail(r->scan, "*%s: %s= has more than %d letters", k->name, name, INP_NAME - 1);
     memset(text, 0, INP_NAME); // nothing remains behind the name
@@ -126,10 +149,9 @@ fem_status inp_next_data(inp_reader *r, bool *more) {
             *more = false;
             return FEM_OK;
         }
-        const fem_word *input = inp_parameter(&k, "INPUT");
-        status = fem_sources_include(&r->sources, input ? *input : (fem_word){r->scan->at, 0}, 0);
+        if (!inp_parameter(&k, "INPUT")) return fem_text_fail(r->scan, "*INCLUDE needs the name of a file");
+        status = inp_follow_input(r, &k);
         if (status != FEM_OK) return status;
-        r->scan = fem_sources_top(&r->sources);
     }
 }
 
@@ -161,6 +183,12 @@ static void note_passed_over(inp_reader *r, const char *name) {
 
 static fem_status read_flat(inp_reader *r, const inp_keyword *k) {
     bool part = strcmp(k->name, "PART") == 0, instance = strcmp(k->name, "INSTANCE") == 0;
+    if (part && inp_parameter(k, "NAME")) {
+        fem_status status = inp_name(r, k, "NAME", r->part);
+        if (status != FEM_OK) return status;
+    }
+    if (strcmp(k->name, "ASSEMBLY") == 0) r->assembly = true;
+    if (strcmp(k->name, "END ASSEMBLY") == 0) r->assembly = false;
     r->parts += part;
     r->instances += instance;
     if (r->parts > 1 || r->instances > 1)

@@ -18,13 +18,15 @@ typedef struct inp_keyword {
 
 // Numbers first, first + step, .. last.
 typedef struct inp_range {
-    int first, last, step;
+    int  first, last, step;
+    bool generated; // by GENERATE: of these, those that are there
 } inp_range;
 
 typedef struct inp_set {
     char       name[INP_NAME]; // as it is first written; capitals do not count
     bool       of_elements;
-    bool       listed; // by *NSET or *ELSET, not only in passing
+    bool       listed;   // by *NSET or *ELSET, not only in passing
+    bool       assembly; // it stands in the *ASSEMBLY, whose names are apart from those of the *PART
     bool       has_section, only_faces;
     int        draft_set;
     int        count;
@@ -71,21 +73,25 @@ typedef struct inp_reader {
     inp_section     *sections;
     size_t           section_count, section_capacity;
     int              parts, instances;
+    bool             assembly;         // between *ASSEMBLY and *END ASSEMBLY
+    char             part[INP_NAME];   // its name; "": none
     char             passed_over[300]; // keywords
     char             variants[120];    // element types with a letter behind, as C3D8R
 } inp_reader;
 
 // mesh_inp.c
 fem_status      inp_next_data(inp_reader *r, bool *more); // to the next line with data; false at a keyword or the end
-const fem_word *inp_parameter(const inp_keyword *k, const char *name);                                // NULL: not there
-fem_status      inp_name(inp_reader *r, const inp_keyword *k, const char *name, char text[INP_NAME]); // must be there
-bool            inp_same(const char *a, const char *b); // but for capitals
+const fem_word *inp_parameter(const inp_keyword *k, const char *name); // NULL: not there
+// Refuses parameters that are not among `known`, names with commas between them and around.
+fem_status inp_check_parameters(inp_reader *r, const inp_keyword *k, const char *known);
+fem_status inp_follow_input(inp_reader *r, const inp_keyword *k); // data go on in the file of INPUT=, if any
+fem_status inp_name(inp_reader *r, const inp_keyword *k, const char *name, char text[INP_NAME]); // must be there
+bool       inp_same(const char *a, const char *b);                                               // but for capitals
 
 // mesh_inp_parts.c
 fem_status inp_read_nodes(inp_reader *r, const inp_keyword *k);
 fem_status inp_read_elements(inp_reader *r, const inp_keyword *k);
 fem_status inp_read_set(inp_reader *r, const inp_keyword *k, bool of_elements);
-int        inp_find_set(const inp_reader *r, bool of_elements, const char *name); // -1: none
 fem_status inp_named_set(inp_reader *r, bool of_elements, const char *name, int *set);
 fem_status inp_resolve(inp_reader *r); // numbers become indices, sets become the draft's
 

@@ -11,19 +11,20 @@ enum { MOST_RANGES = 1 << 24 }; // in all: sets of sets multiply
 
 // ---- sets ------------------------------------------------------------------------------------------------------
 
-int inp_find_set(const inp_reader *r, bool of_elements, const char *name) {
+static int set_at(const inp_reader *r, bool of_elements, bool assembly, const char *name) {
     for (int i = 0; i < r->set_count; i++)
-        if (r->sets[i].of_elements == of_elements && inp_same(r->sets[i].name, name)) return i;
+        if (r->sets[i].of_elements == of_elements && r->sets[i].assembly == assembly && inp_same(r->sets[i].name, name))
+            return i;
     return -1;
 }
 
 fem_status inp_named_set(inp_reader *r, bool of_elements, const char *name, int *set) {
-    *set = inp_find_set(r, of_elements, name);
+    *set = set_at(r, of_elements, r->assembly, name);
     if (*set >= 0) return FEM_OK;
     if (r->set_count == FEM_MOST_NAMES) return fem_text_fail(r->scan, "more than %d sets", FEM_MOST_NAMES);
     fem_status status = fem_grow((void **)&r->sets, &r->set_capacity, (size_t)r->set_count + 1, sizeof *r->sets);
     if (status != FEM_OK) return status;
-    r->sets[r->set_count] = (inp_set){.of_elements = of_elements};
+    r->sets[r->set_count] = (inp_set){.of_elements = of_elements, .assembly = r->assembly};
     memcpy(r->sets[r->set_count].name, name, INP_NAME);
     *set = r->set_count++;
     return FEM_OK;
@@ -33,7 +34,7 @@ fem_status inp_named_set(inp_reader *r, bool of_elements, const char *name, int 
 static fem_status add_range(inp_reader *r, int set, inp_range range) {
     inp_set   *s = &r->sets[set];
     inp_range *last = s->count > 0 ? &s->ranges[s->count - 1] : NULL;
-    if (last && range.first == range.last && last->step == 1 && last->last < range.first &&
+    if (last && range.first == range.last && last->step == 1 && !last->generated && last->last < range.first &&
         range.first - last->last == 1) {
         last->last = range.first;
         return FEM_OK;
@@ -46,7 +47,7 @@ static fem_status add_range(inp_reader *r, int set, inp_range range) {
 }
 
 static fem_status add_number(inp_reader *r, int set, int number) {
-    return set < 0 ? FEM_OK : add_range(r, set, (inp_range){number, number, 1});
+    return set < 0 ? FEM_OK : add_range(r, set, (inp_range){number, number, 1, false});
 }
 
 // FIRST, LAST, STEP
@@ -58,7 +59,7 @@ static fem_status read_generate(inp_reader *r, int set) {
     if (!fem_text_at_line_end(r->scan)) FEM_TRY(fem_text_int(r->scan, "the step", 1, INT_MAX, &step));
     FEM_TRY(fem_text_end_line(r->scan));
     last -= (last - first) % step;
-    FEM_TRY(add_range(r, set, (inp_range){(int)first, (int)last, (int)step}));
+    FEM_TRY(add_range(r, set, (inp_range){(int)first, (int)last, (int)step, true}));
 done:
     return status;
 }
@@ -75,7 +76,8 @@ static fem_status read_member(inp_reader *r, int set) {
         goto done;
     }
     if (word.length < sizeof name) memcpy(name, word.at, word.length);
-    int other = inp_find_set(r, r->sets[set].of_elements, name);
+    int other = set_at(r, r->sets[set].of_elements, r->assembly, name);
+    if (other < 0) other = set_at(r, r->sets[set].of_elements, !r->assembly, name);
     if (other < 0 || other == set) {
         status = fem_text_fail(r->scan, "expected a number or a set that stands above, found %s",
                                fem_quote(quote, word.at, word.length));
@@ -93,6 +95,9 @@ fem_status inp_read_set(inp_reader *r, const inp_keyword *k, bool of_elements) {
     char       name[INP_NAME];
     int        set = 0;
     bool       more, generate = inp_parameter(k, "GENERATE") != NULL;
+    FEM_TRY(inp_check_parameters(r, k,
+                                 of_elements ? ",ELSET,GENERATE,INSTANCE,INTERNAL,UNSORTED,"
+                                             : ",NSET,GENERATE,INSTANCE,INTERNAL,UNSORTED,"));
     FEM_TRY(inp_name(r, k, of_elements ? "ELSET" : "NSET", name));
     FEM_TRY(inp_named_set(r, of_elements, name, &set));
     r->sets[set].listed = true;
@@ -138,7 +143,9 @@ fem_status inp_read_nodes(inp_reader *r, const inp_keyword *k) {
     const fem_word *system = inp_parameter(k, "SYSTEM");
     if (system && !fem_word_is(*system, "R") && !fem_word_is(*system, "r"))
         return fem_text_fail(r->scan, "*NODE: only rectangular coordinates are supported");
+    FEM_TRY(inp_check_parameters(r, k, ",NSET,SYSTEM,INPUT,"));
     FEM_TRY(passing_set(r, k, false, &set));
+    FEM_TRY(inp_follow_input(r, k));
     FEM_TRY(fem_draft_reserve_vertices(&r->draft, data_lines(r->scan, false)));
     for (;;) {
         FEM_TRY(inp_next_data(r, &more));
@@ -234,8 +241,10 @@ fem_status inp_read_elements(inp_reader *r, const inp_keyword *k) {
     int        set = -1, nodes[27];
     bool       more;
     char       why[128];
+    FEM_TRY(inp_check_parameters(r, k, ",TYPE,ELSET,INPUT,"));
     FEM_TRY(element_type(r, k, &type));
     FEM_TRY(passing_set(r, k, true, &set));
+    FEM_TRY(inp_follow_input(r, k));
     for (;;) {
         FEM_TRY(inp_next_data(r, &more));
         if (!more) goto done;
@@ -311,21 +320,52 @@ done:
     return status;
 }
 
+// Of the numbers that GENERATE names, those that are there; decks leave gaps in their numbers.
+static fem_status resolve_generated(inp_reader *r, const inp_set *s, inp_range range, int *face_set) {
+    fem_status         status = FEM_OK;
+    const fem_draft   *d = &r->draft;
+    const fem_numbers *lists[] = {s->of_elements ? &d->element_numbers : &d->vertex_numbers, &r->face_numbers};
+    const size_t       counts[] = {(size_t)(s->of_elements ? d->mesh.element_count : d->mesh.vertex_count),
+                             s->of_elements ? r->face_count : 0};
+    bool               any = false;
+    for (int k = 0; k < 2; k++) {
+        long long wanted = (range.last - range.first) / range.step + 1;
+        bool      wide = wanted > (long long)counts[k]; // then what is there is looked through
+        for (long long i = 0; i < (wide ? (long long)counts[k] : wanted); i++) {
+            long long n = wide ? fem_numbers_at(lists[k], (int)i) : range.first + i * range.step;
+            if (n < range.first || n > range.last || (n - range.first) % range.step != 0) continue;
+            if (!wide && fem_numbers_find(lists[k], n) < 0) continue;
+            FEM_TRY(resolve_number(r, s, (int)n, face_set));
+            any = true;
+        }
+    }
+    if (!any)
+        status = fem_fail(FEM_BAD_INPUT, "%s: set %s: there is no %s from %d to %d", d->path, s->name,
+                          s->of_elements ? "element" : "node", range.first, range.last);
+done:
+    return status;
+}
+
+// A set of the part whose name the assembly uses too gets the name of the part before it, as decks write it.
+static fem_status name_of_set(const inp_reader *r, const inp_set *s, char name[2 * INP_NAME]) {
+    bool both = !s->assembly && set_at(r, s->of_elements, true, s->name) >= 0;
+    snprintf(name, 2 * INP_NAME, "%s%s%s", both ? (r->part[0] ? r->part : "part") : "", both ? "." : "", s->name);
+    return both ? fem_remark(r->draft.remarks, "the part and the assembly have a set %s: that of the part is %s",
+                             s->name, name)
+                : FEM_OK;
+}
+
 // A set of faces or lines becomes the vertex set of its name, a set of solids an element set.
 static fem_status resolve_set(inp_reader *r, inp_set *s) {
     fem_status status = FEM_OK;
     int        face_set = -1;
-    long long  most = r->draft.mesh.vertex_count;
-    if (s->of_elements) most = (long long)r->draft.mesh.element_count + (long long)r->face_count;
-    FEM_TRY(fem_draft_set_named(&r->draft, s->of_elements, s->name, &s->draft_set));
+    char       name[2 * INP_NAME];
+    FEM_TRY(name_of_set(r, s, name));
+    FEM_TRY(fem_draft_set_named(&r->draft, s->of_elements, name, &s->draft_set));
     for (int i = 0; i < s->count; i++) {
         inp_range range = s->ranges[i];
-        if ((range.last - range.first) / range.step >= most) {
-            status = fem_fail(FEM_BAD_INPUT, "%s: set %s: %d to %d are more than the %lld that are there",
-                              r->draft.path, s->name, range.first, range.last, most);
-            goto done;
-        }
-        for (long long n = range.first; n <= range.last; n += range.step)
+        if (range.generated) FEM_TRY(resolve_generated(r, s, range, &face_set));
+        for (long long n = range.first; n <= range.last && !range.generated; n++)
             FEM_TRY(resolve_number(r, s, (int)n, &face_set));
     }
     s->only_faces = face_set >= 0 && r->draft.sets[s->draft_set].count == 0;

@@ -88,7 +88,7 @@ void       fem_sources_close(fem_sources *sources);
 
 // ---- file names ------------------------------------------------------------------------------------------------
 
-bool fem_path_ends(const char *path, const char *ending); // with or without .gz behind it
+bool fem_path_ends(const char *path, const char *ending); // with or without .gz behind it; capitals do not count
 bool fem_path_is_gz(const char *path);
 // fem_file_read with a limit of one's own on what a file may unpack to.
 fem_status fem_file_read_at_most(char **text, size_t *size, const char *path, size_t limit);

@@ -509,6 +509,31 @@ static void test_inp(void **state) {
     fem_mesh_destroy(&mesh);
 }
 
+// GENERATE over numbers with gaps, data in other files, and the names of a part and its assembly, which are apart
+static void test_inp_decks(void **state) {
+    (void)state;
+    fem_mesh mesh = {0};
+    test_write("some nodes.part", "7, 0, 0., 0\n14, 1., 0, 0\n21, 0, 1, 0\n28, 0, 0, 1\n");
+    test_write("elements.part", "10, 7, 14, 21, 28\n");
+    const char *path =
+        test_write("deck.INP", // endings in capitals are the same
+                   "*Part, name=Beam\n*Node, input=\"some nodes.part\"\n35, 1.5, 1, 1\n"
+                   "*Element, type=C3D4, input=elements.part\n20, 14, 21, 28, 35\n"
+                   "*Nset, nset=Set-1, generate\n7, 35, 1\n*Nset, nset=even, generate\n8, 2000000000, 2\n"
+                   "*Elset, elset=Set-1, generate\n1, 2000000000\n*End Part\n*Assembly, name=A\n"
+                   "*Instance, name=Beam-1, part=Beam\n*End Instance\n"
+                   "*Nset, nset=Set-1, instance=Beam-1\n21, 28\n*Nset, nset=all, internal\neven, Set-1\n"
+                   "*End Assembly\n");
+    read_with_remark(&mesh, path, "the part and the assembly have a set Set-1: that of the part is Beam.Set-1");
+    assert_two(&mesh);
+    assert_set(fem_mesh_vertex_set(&mesh, "Beam.Set-1"), ITEMS(0, 1, 2, 3, 4));
+    assert_set(fem_mesh_vertex_set(&mesh, "Set-1"), ITEMS(2, 3));
+    assert_set(fem_mesh_vertex_set(&mesh, "even"), ITEMS(1, 3));
+    assert_set(fem_mesh_vertex_set(&mesh, "all"), ITEMS(1, 2, 3));
+    assert_set(fem_mesh_element_set(&mesh, "Set-1"), ITEMS(0, 1));
+    fem_mesh_destroy(&mesh);
+}
+
 // ---- what editors do to text ---------------------------------------------------------------------------------------
 
 static void count_items(const char *path, int counts[2]) {
@@ -951,11 +976,12 @@ static void test_full_disk(void **state) {
 
 int main(int argc, char **argv) {
     (void)argc;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_pairs),     cmocka_unit_test(test_names_and_kinds),
-                                       cmocka_unit_test(test_msh),       cmocka_unit_test(test_medit),
-                                       cmocka_unit_test(test_inp),       cmocka_unit_test(test_editors),
-                                       cmocka_unit_test(test_vtk),       cmocka_unit_test(test_vegb),
-                                       cmocka_unit_test(test_quadratic), cmocka_unit_test(test_surfaces),
-                                       cmocka_unit_test(test_memory),    cmocka_unit_test(test_full_disk)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_pairs),    cmocka_unit_test(test_names_and_kinds),
+                                       cmocka_unit_test(test_msh),      cmocka_unit_test(test_medit),
+                                       cmocka_unit_test(test_inp),      cmocka_unit_test(test_inp_decks),
+                                       cmocka_unit_test(test_editors),  cmocka_unit_test(test_vtk),
+                                       cmocka_unit_test(test_vegb),     cmocka_unit_test(test_quadratic),
+                                       cmocka_unit_test(test_surfaces), cmocka_unit_test(test_memory),
+                                       cmocka_unit_test(test_full_disk)};
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
