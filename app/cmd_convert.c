@@ -104,6 +104,36 @@ static void compare(const losses *l, const fem_mesh *before, const fem_mesh *aft
     compare_sets(l, "element", before->element_set_count, before->element_sets, after, fem_mesh_element_set);
 }
 
+// What separates words in .veg and .inp becomes _ in names; equal names stay equal. Counts those that change.
+typedef struct plain_names {
+    int  changed;
+    char example[64]; // the first of them, as it was
+} plain_names;
+
+static void make_plain(plain_names *p, char *name) {
+    char before[sizeof p->example];
+    bool changed = false;
+    snprintf(before, sizeof before, "%s", name);
+    for (char *c = name; *c; c++)
+        if ((unsigned char)*c <= ' ' || strchr(",=\"#", *c) || (c == name && *c == '*')) *c = '_', changed = true;
+    if (changed && p->changed++ == 0) memcpy(p->example, before, sizeof before);
+}
+
+static plain_names make_names_plain(fem_mesh *mesh) {
+    plain_names p = {0};
+    for (int i = 0; i < mesh->material_count; i++) make_plain(&p, mesh->materials[i].name);
+    for (int i = 0; i < mesh->region_count; i++) make_plain(&p, mesh->regions[i].name);
+    for (int i = 0; i < mesh->vertex_set_count; i++) make_plain(&p, mesh->vertex_sets[i].name);
+    for (int i = 0; i < mesh->element_set_count; i++) make_plain(&p, mesh->element_sets[i].name);
+    return p;
+}
+
+static bool is_kind(const char *path, const char *ending) { // also with .gz behind it
+    size_t length = strlen(path), tail = strlen(ending);
+    if (length > 3 && strcasecmp(path + length - 3, ".gz") == 0) length -= 3;
+    return length > tail && strncasecmp(path + length - tail, ending, tail) == 0;
+}
+
 static void begin_json(app_json *json, const char *out, int vertices, const char *cells, int count,
                        const fem_remarks *remarks) {
     app_json_begin(json, stdout);
@@ -129,7 +159,9 @@ static fem_status convert_mesh(conversion *c) {
     app_json    json;
     const char *out = c->out;
     losses      l = {.out = out, .json = c->as_json ? &json : NULL};
+    plain_names names = {0};
     FEM_TRY(fem_mesh_read_remarks(&before, c->in, &remarks));
+    if (is_kind(out, ".veg") || is_kind(out, ".inp")) names = make_names_plain(&before);
     c->writing = true;
     FEM_TRY(c->as_text ? fem_mesh_write_text(&before, out) : fem_mesh_write(&before, out));
     if (!fem_path_is_surface(out)) FEM_TRY(fem_mesh_read(&after, out));
@@ -140,6 +172,8 @@ static fem_status convert_mesh(conversion *c) {
                before.type == FEM_T4 ? "T4" : "H8");
         app_note_remarks(&remarks);
     }
+    if (names.changed > 0)
+        lost(&l, "blanks and separators in %d names, such as \"%s\", which have _ there", names.changed, names.example);
     compare(&l, &before, &after);
     if (c->as_json) c->exit_code = app_json_finish(&json);
 done:
@@ -158,12 +192,6 @@ static void list_word(char *list, size_t room, const char *word, size_t length) 
     }
     size_t used = strlen(list);
     if (used + length + 3 < room) snprintf(list + used, room - used, "%s%.*s", used ? ", " : "", (int)length, word);
-}
-
-static bool is_kind(const char *path, const char *ending) { // also with .gz behind it
-    size_t length = strlen(path), tail = strlen(ending);
-    if (length > 3 && strcasecmp(path + length - 3, ".gz") == 0) length -= 3;
-    return length > tail && memcmp(path + length - tail, ending, tail) == 0;
 }
 
 // What a surface file says beside shape, texture coordinates and materials: lines of an .obj, properties of a .ply. The

@@ -8,7 +8,7 @@
 #include <string.h>
 
 static bool is_plain(const char *name) {
-    if (!name[0] || strlen(name) > 200) return false;
+    if (!name[0] || name[0] == '*' || strlen(name) > 200) return false;
     for (; *name; name++)
         if ((unsigned char)*name <= ' ' || *name == ',' || *name == '#') return false;
     return true;
@@ -32,8 +32,10 @@ static fem_status check_names(const fem_mesh *mesh) {
     if (whole && whole->count != mesh->element_count)
         return fem_fail(FEM_BAD_INPUT, "the set \"allElements\" must hold all elements: .veg has it built in");
     if (!bad) return FEM_OK;
-    return fem_fail(FEM_BAD_INPUT,
-                    "the name \"%.100s\" is empty, too long or has a blank, a comma or #, which .veg cannot hold", bad);
+    return fem_fail(
+        FEM_BAD_INPUT,
+        "the name \"%.100s\" is empty, too long, begins with * or has a blank, a comma or #, which .veg cannot hold",
+        bad);
 }
 
 static void put_items(fem_file *file, const char *line_start, int count, const int *items) {

@@ -478,7 +478,7 @@ static void test_refusals(void **state) {
     make_box(&mesh, FEM_T4, FEM_STVK);
     strcpy(mesh.materials[0].name, "a b");
     assert_fails(fem_mesh_write(&mesh, veg), FEM_BAD_INPUT,
-                 "refused.veg: the name \"a b\" is empty, too long or has a blank");
+                 "refused.veg: the name \"a b\" is empty, too long, begins with * or has a blank");
     strcpy(mesh.materials[0].name, "a\nb");
     assert_fails(fem_mesh_write(&mesh, vtu), FEM_BAD_INPUT, "control characters");
     strcpy(mesh.materials[0].name, "wood"); // the second of that name gets a number
