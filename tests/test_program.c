@@ -483,12 +483,12 @@ static void test_convert(void **state) {
         cJSON_Delete(json);
     }
     // names that a format cannot hold are written in another way, and said
-    char named[512], plain[512];
-    snprintf(named, sizeof named, "%s",
+    char walled[512], plain[512];
+    snprintf(walled, sizeof walled, "%s",
              test_write("named.inp", "*NODE\n1,0,0,0\n2,1,0,0\n3,0,1,0\n4,0,0,1\n*ELEMENT,TYPE=C3D4\n1,1,2,3,4\n"
                                      "*NSET,NSET=\"left wall\"\n1,2\n"));
     snprintf(plain, sizeof plain, "%s", test_temporary("named.veg"));
-    assert_int_equal(limber("convert '%s' '%s'", named, plain), 0);
+    assert_int_equal(limber("convert '%s' '%s'", walled, plain), 0);
     assert_says(result.err, "in 1 names, such as \"left wall\", which have _ there");
     assert_int_equal(limber("info '%s'", plain), 0);
     assert_says(result.out, "left_wall: 2");
