@@ -83,6 +83,7 @@ fem_status modes_condense_size(const modes_condense_options *o, int n, int candi
         return FEM_OK;
     }
     *bytes += number * (4 * m * m + 5 * rank * rank); // G, L, T, W of pca()
+    *bytes += number * (TALL_PANELS + 1) * m * fmin(m, MASS_GRAM_WIDTH);
     if (rank > MOST)
         return fem_fail(FEM_BAD_INPUT,
                         "PCA of %d candidates of %d degrees of freedom, expected at most %d of either; randomized PCA "
@@ -113,7 +114,8 @@ static fem_status lumped_masses(const condensation *c, double **masses) {
     return FEM_OK;
 }
 
-// Columns first .. first + columns of X^T (M X), M X in the panel, down to the diagonal; then mirrored.
+// Columns first .. first + columns of X^T (M X) with the lumped mass, M X in the panel, down to the diagonal; then
+// mirrored.
 static fem_status add_gram(condensation *c, int first, int columns) {
     int     end = first + columns;
     double *part = fem_alloc((size_t)end * (size_t)columns, sizeof *part);
@@ -127,14 +129,17 @@ static fem_status add_gram(condensation *c, int first, int columns) {
     return status;
 }
 
-// What a panel of candidates gives: mass norms, Rayleigh quotients (1 over them, into the weights), the Gram matrix.
+// What a panel of candidates gives: mass norms, Rayleigh quotients (1 over them, into the weights), the lumped Gram
+// matrix. That of the mass is there already, and has the norms.
 static fem_status weigh_panel(condensation *c, int first, int columns, const double *lumped, double *norms) {
     fem_status    status = FEM_OK;
     size_t        n = (size_t)c->n;
     const double *X = c->pool->X + (size_t)first * n;
-    modes_mass_multiply(&c->mass, columns, X, c->panel);
+    bool          known = c->G && !lumped;
+    if (!known) modes_mass_multiply(&c->mass, columns, X, c->panel);
     for (int j = 0; j < columns; j++) {
-        double square = dense_dot(c->n, X + (size_t)j * n, c->panel + (size_t)j * n);
+        double square = known ? c->G[(size_t)(first + j) * (size_t)(c->m + 1)]
+                              : dense_dot(c->n, X + (size_t)j * n, c->panel + (size_t)j * n);
         if (!isfinite(square)) return fem_fail(FEM_BAD_INPUT, "candidate %d is not finite", first + j);
         norms[first + j] = square > 0 ? sqrt(square) : 0;
         c->scale[first + j] = norms[first + j] > 0 ? 1 / norms[first + j] : 0;
@@ -145,7 +150,7 @@ static fem_status weigh_panel(condensation *c, int first, int columns, const dou
         double square = dense_dot(c->n, X + (size_t)j * n, y);
         c->scale[first + j] = square > 0 ? 1 / sqrt(square) : 0;
     }
-    if (c->G) FEM_TRY(add_gram(c, first, columns));
+    if (c->G && lumped) FEM_TRY(add_gram(c, first, columns));
     if (c->options->scaling == MODES_SCALE_RAYLEIGH) {
         fem_sparse_multiply(c->problem->K, columns, X, c->panel);
         for (int j = 0; j < columns; j++) {
@@ -163,8 +168,14 @@ static fem_status weigh(condensation *c, const double *omega2) {
     double    *norms = fem_alloc((size_t)c->m, sizeof *norms), *lumped = NULL, largest = 0;
     if (!norms) return no_memory(c);
     if (c->options->metric == MODES_METRIC_LUMPED) FEM_TRY(lumped_masses(c, &lumped));
-    for (int first = 0; first < c->m; first += MODES_PANEL) {
+    for (int first = 0, known = 0; first < c->m; first += MODES_PANEL) {
         FEM_TRY(fem_progress_report(c->progress, "weighing candidates", first / (double)c->m));
+        if (c->G && !lumped && known < first + MODES_PANEL && known < c->m) { // widths are multiples of a panel
+            int end = known + modes_mass_gram_width(&c->mass);
+            if (end > c->m) end = c->m;
+            FEM_TRY(modes_mass_gram_columns(&c->mass, known, end, c->pool->X, c->m, c->G));
+            known = end;
+        }
         FEM_TRY(weigh_panel(c, first, c->m - first < MODES_PANEL ? c->m - first : MODES_PANEL, lumped, norms));
     }
     for (int j = 0; j < c->m; j++) largest = fmax(largest, c->weights[j]);
@@ -231,9 +242,9 @@ static fem_status keep_singular(condensation *c, int count, const double *values
     return c->report.singular ? FEM_OK : no_memory(c);
 }
 
-static fem_status allocate_columns(condensation *c, int width) { // zero
+static fem_status allocate_columns(condensation *c, int width) {
     c->width = width;
-    c->U = fem_calloc((size_t)c->n * (size_t)width, sizeof *c->U);
+    c->U = fem_alloc((size_t)c->n * (size_t)width, sizeof *c->U);
     return c->U ? FEM_OK : no_memory(c);
 }
 
@@ -277,7 +288,7 @@ static fem_status pca(condensation *c) {
     for (int i = 0; i < c->r; i++)
         for (int j = 0; j < m; j++) G[(size_t)i * (size_t)m + (size_t)j] *= c->scale[j];
     FEM_TRY(allocate_columns(c, c->r));
-    tall_add(n, m, c->r, 1, c->pool->X, G, c->U);
+    tall_product(n, m, c->r, c->pool->X, G, c->U);
 done:
     fem_free(pivots), fem_free(L), fem_free(T), fem_free(W), fem_free(singular);
     return status;
@@ -298,8 +309,7 @@ static double gaussian(uint64_t *state) { // Box, Muller 1958
 static void combine(condensation *c, int columns, double *T) {
     for (int j = 0; j < columns; j++)
         for (int i = 0; i < c->m; i++) T[(size_t)j * (size_t)c->m + (size_t)i] *= c->scale[i] * c->weights[i];
-    memset(c->U, 0, (size_t)c->n * (size_t)columns * sizeof *c->U);
-    tall_add(c->n, c->m, columns, 1, c->pool->X, T, c->U);
+    tall_product(c->n, c->m, columns, c->pool->X, T, c->U);
 }
 
 // Vector by vector, in two passes. Weighted columns lie so close together that what is new in one can be a millionth of

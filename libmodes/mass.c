@@ -57,10 +57,11 @@ typedef struct mass_work {
     double           *Y;
 } mass_work;
 
-// rows begin .. end of `columns` (at most 4) columns that stand n apart
+// Rows begin .. end of `columns` (at most 4) columns of X that stand n apart, into columns of Y that stand `apart`
+// apart and start with row `begin`.
 static inline void multiply_rows(const modes_mass *mass, int columns, size_t n, int begin, int end, const double *X,
-                                 double *Y) {
-    for (int i = begin; i < end; i++) {
+                                 size_t apart, double *Y) {
+    for (int i = begin; i < end; i++, Y += 3) {
         double sum[12] = {0};
         for (int k = mass->start[i]; k < mass->start[i + 1]; k++) {
             const double *x = X + 3 * (size_t)mass->column[k];
@@ -68,8 +69,19 @@ static inline void multiply_rows(const modes_mass *mass, int columns, size_t n, 
             for (int c = 0; c < columns; c++)
                 for (int e = 0; e < 3; e++) sum[3 * c + e] += value * x[(size_t)c * n + (size_t)e];
         }
-        for (int c = 0; c < columns; c++) memcpy(Y + (size_t)c * n + 3 * (size_t)i, sum + 3 * c, 3 * sizeof *sum);
+        for (int c = 0; c < columns; c++) memcpy(Y + (size_t)c * apart, sum + 3 * c, 3 * sizeof *sum);
     }
+}
+
+static void multiply_block(const modes_mass *mass, int columns, int begin, int end, const double *X, size_t apart,
+                           double *Y) {
+    size_t n = 3 * (size_t)mass->M->n;
+    int    c = 0;
+    for (; c + 4 <= columns; c += 4)
+        multiply_rows(mass, 4, n, begin, end, X + (size_t)c * n, apart, Y + (size_t)c * apart);
+    for (; c + 2 <= columns; c += 2)
+        multiply_rows(mass, 2, n, begin, end, X + (size_t)c * n, apart, Y + (size_t)c * apart);
+    if (c < columns) multiply_rows(mass, 1, n, begin, end, X + (size_t)c * n, apart, Y + (size_t)c * apart);
 }
 
 static void multiply_task(void *context, int index, int worker) {
@@ -77,12 +89,7 @@ static void multiply_task(void *context, int index, int worker) {
     size_t     n = 3 * (size_t)w->mass->M->n;
     int        begin = index * MASS_ROWS, end = begin + MASS_ROWS < w->mass->M->n ? begin + MASS_ROWS : w->mass->M->n;
     (void)worker;
-    int c = 0;
-    for (; c + 4 <= w->columns; c += 4)
-        multiply_rows(w->mass, 4, n, begin, end, w->X + (size_t)c * n, w->Y + (size_t)c * n);
-    for (; c + 2 <= w->columns; c += 2)
-        multiply_rows(w->mass, 2, n, begin, end, w->X + (size_t)c * n, w->Y + (size_t)c * n);
-    if (c < w->columns) multiply_rows(w->mass, 1, n, begin, end, w->X + (size_t)c * n, w->Y + (size_t)c * n);
+    multiply_block(w->mass, w->columns, begin, end, w->X, n, w->Y + 3 * (size_t)begin);
 }
 
 void modes_mass_multiply(const modes_mass *mass, int columns, const double *X, double *Y) {
@@ -94,24 +101,90 @@ void modes_mass_multiply(const modes_mass *mass, int columns, const double *X, d
     fem_parallel_for((mass->M->n + MASS_ROWS - 1) / MASS_ROWS, multiply_task, &work);
 }
 
-fem_status modes_mass_gram(const modes_mass *mass, int r, const double *U, double *G) {
-    fem_status status = FEM_OK;
-    int        n = 3 * mass->M->n, most = r < MODES_PANEL ? r : MODES_PANEL;
-    double    *Y = fem_alloc((size_t)n * (size_t)most, sizeof *Y);
-    if (!Y) return fem_fail(FEM_NO_MEMORY, "no memory for the Gram matrix of %d columns", r);
-    for (int first = 0; first < r; first += most) {
-        int columns = r - first < most ? r - first : most;
-        modes_mass_multiply(mass, columns, U + (size_t)first * (size_t)n, Y);
-        FEM_TRY(tall_inner(n, r, columns, U, Y, G + (size_t)first * (size_t)r));
+// ---- Gram matrices -------------------------------------------------------------------------------------------------
+
+// Of M U only a few rows are held, in the cache: they are multiplied with the same rows of U at once, so that U is read
+// but twice, whatever its columns.
+enum { GRAM_VERTICES = 128, GRAM_COLUMNS = 64 };
+
+typedef struct gram_work {
+    const modes_mass *mass;
+    int               end, first; // columns first .. end of G
+    const double     *U;
+    double           *partial, *rows;
+} gram_work;
+
+static void gram_task(void *context, int panel, int worker) {
+    gram_work *w = context;
+    int        vertices = w->mass->M->n, columns = w->end - w->first;
+    int        begin = (int)((long)vertices * panel / TALL_PANELS);
+    int        end = (int)((long)vertices * (panel + 1) / TALL_PANELS);
+    size_t     n = 3 * (size_t)vertices;
+    double    *Y = w->rows + (size_t)worker * 3 * GRAM_VERTICES * (size_t)columns;
+    double    *G = w->partial + (size_t)panel * (size_t)w->end * (size_t)columns;
+    for (; begin < end; begin += GRAM_VERTICES) {
+        int           rows = 3 * (end - begin < GRAM_VERTICES ? end - begin : GRAM_VERTICES);
+        const double *U = w->U + 3 * (size_t)begin;
+        multiply_block(w->mass, columns, begin, begin + rows / 3, w->U + (size_t)w->first * n, (size_t)rows, Y);
+        for (int j = 0; j < columns; j += GRAM_COLUMNS) { // down to the diagonal, but for small blocks on it
+            int part = columns - j < GRAM_COLUMNS ? columns - j : GRAM_COLUMNS;
+            dense_gemm_part(true, false, w->first + j + part, part, rows, 1, U, (int)n, Y + (size_t)j * (size_t)rows,
+                            rows, 1, G + (size_t)j * (size_t)w->end, w->end);
+        }
     }
-done:
+}
+
+static fem_status gram_of_any(const modes_mass *mass, int first, int end, const double *U, double *part) {
+    int     n = 3 * mass->M->n;
+    double *Y = fem_alloc((size_t)n * (size_t)(end - first), sizeof *Y);
+    if (!Y) return fem_fail(FEM_NO_MEMORY, "no memory for the Gram matrix of %d columns", end);
+    modes_mass_multiply(mass, end - first, U + (size_t)first * (size_t)n, Y);
+    fem_status status = tall_inner(n, end, end - first, U, Y, part);
     fem_free(Y);
     return status;
 }
 
-// Cholesky QR [Stathopoulos, Wu 2002]. Of columns that are orthonormal to d, one pass leaves d^2 and rounding.
+static fem_status gram_of_scalar(const modes_mass *mass, int first, int end, const double *U, double *part) {
+    size_t    columns = (size_t)(end - first), size = (size_t)end * columns;
+    double   *rows = fem_alloc((size_t)fem_threads() * 3 * GRAM_VERTICES * columns, sizeof *rows);
+    double   *partial = fem_calloc(TALL_PANELS * size, sizeof *partial);
+    gram_work work = {.mass = mass, .end = end, .first = first, .U = U, .partial = partial, .rows = rows};
+    if (rows && partial) {
+        fem_parallel_for(TALL_PANELS, gram_task, &work);
+        memcpy(part, partial, size * sizeof *part);
+        for (size_t panel = 1; panel < TALL_PANELS; panel++) dense_axpy((int)size, 1, partial + panel * size, part);
+    }
+    bool made = rows && partial;
+    fem_free(rows), fem_free(partial);
+    return made ? FEM_OK : fem_fail(FEM_NO_MEMORY, "no memory for the Gram matrix of %d columns", end);
+}
+
+fem_status modes_mass_gram_columns(const modes_mass *mass, int first, int end, const double *U, int r, double *G) {
+    fem_status status = FEM_OK;
+    double    *part = fem_alloc((size_t)end * (size_t)(end - first) + 1, sizeof *part);
+    if (!part) return fem_fail(FEM_NO_MEMORY, "no memory for the Gram matrix of %d columns", r);
+    FEM_TRY(mass->start ? gram_of_scalar(mass, first, end, U, part) : gram_of_any(mass, first, end, U, part));
+    for (int j = first; j < end; j++)
+        for (int i = 0; i <= j; i++)
+            G[(size_t)j * (size_t)r + (size_t)i] = G[(size_t)i * (size_t)r + (size_t)j] =
+                part[(size_t)(j - first) * (size_t)end + (size_t)i];
+done:
+    fem_free(part);
+    return status;
+}
+
+fem_status modes_mass_gram(const modes_mass *mass, int r, const double *U, double *G) {
+    fem_status status = FEM_OK;
+    int        width = modes_mass_gram_width(mass);
+    for (int first = 0; status == FEM_OK && first < r; first += width)
+        status = modes_mass_gram_columns(mass, first, r - first < width ? r : first + width, U, r, G);
+    return status;
+}
+
+// Cholesky QR [Stathopoulos, Wu 2002]. Its error is rounding times the condition of the Gram matrix, so of columns that
+// are orthonormal to a tenth one pass leaves rounding, which needs no second look.
 fem_status modes_mass_polish(const modes_mass *mass, int r, double *U, double *orthogonality) {
-    const double good = 1e-13, small = 1e-6, eaten = 1e-10;
+    const double good = 1e-13, small = 0.1, eaten = 1e-10;
     fem_status   status = FEM_OK;
     size_t       square = (size_t)r * (size_t)r;
     double      *G = fem_alloc(3 * square + 1, sizeof *G), *T = G ? G + square : NULL, *GT = G ? T + square : NULL;
@@ -124,7 +197,7 @@ fem_status modes_mass_polish(const modes_mass *mass, int r, double *U, double *o
             status = fem_fail(FEM_INDEFINITE, "%d columns are dependent, or not finite", r);
             break;
         }
-        FEM_TRY(tall_right(3 * mass->M->n, r, r, T, U));
+        tall_right_upper(3 * mass->M->n, r, T, U);
         if (*orthogonality > small) continue;
         dense_gemm(false, false, r, r, r, 1, G, T, 0, GT);
         dense_gemm(true, false, r, r, r, 1, T, GT, 0, G);

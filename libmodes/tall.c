@@ -5,7 +5,7 @@
 
 typedef struct tall_work {
     int           n, a, b;
-    double        alpha;
+    double        alpha, beta;
     const double *A, *C;
     double       *X, *partial;
 } tall_work;
@@ -36,12 +36,18 @@ static void add_task(void *context, int panel, int worker) {
     tall_work *w = context;
     int        begin = panel_begin(w->n, panel), rows = panel_begin(w->n, panel + 1) - begin;
     (void)worker;
-    dense_gemm_part(false, false, rows, w->b, w->a, w->alpha, w->A + begin, w->n, w->C, w->a, 1, w->X + begin, w->n);
+    dense_gemm_part(false, false, rows, w->b, w->a, w->alpha, w->A + begin, w->n, w->C, w->a, w->beta, w->X + begin,
+                    w->n);
 }
 
 void tall_add(int n, int a, int b, double alpha, const double *A, const double *C, double *X) {
     if (a == 0) return;
-    tall_work work = {.n = n, .a = a, .b = b, .alpha = alpha, .A = A, .C = C, .X = X};
+    tall_work work = {.n = n, .a = a, .b = b, .alpha = alpha, .beta = 1, .A = A, .C = C, .X = X};
+    fem_parallel_for(TALL_PANELS, add_task, &work);
+}
+
+void tall_product(int n, int a, int b, const double *A, const double *C, double *X) {
+    tall_work work = {.n = n, .a = a, .b = b, .alpha = 1, .A = A, .C = C, .X = X};
     fem_parallel_for(TALL_PANELS, add_task, &work);
 }
 
@@ -67,6 +73,18 @@ fem_status tall_right(int n, int b, int columns, const double *T, double *X) {
     fem_parallel_for(TALL_PANELS, right_task, &work);
     fem_free(copies);
     return FEM_OK;
+}
+
+static void right_upper_task(void *context, int panel, int worker) {
+    tall_work *w = context;
+    int        begin = panel_begin(w->n, panel), rows = panel_begin(w->n, panel + 1) - begin;
+    (void)worker;
+    dense_multiply_upper(rows, w->b, w->C, w->X + begin, w->n);
+}
+
+void tall_right_upper(int n, int b, const double *T, double *X) {
+    tall_work work = {.n = n, .b = b, .C = T, .X = X};
+    fem_parallel_for(TALL_PANELS, right_upper_task, &work);
 }
 
 // G = R^T R column by column, and T = R^-1 beside it: the columns of T are what is left of the unit vectors when

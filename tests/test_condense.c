@@ -1,5 +1,6 @@
 // Condensing: PCA against LAPACK, graded weights, energies; randomized PCA and random projection against PCA;
 // selection of shapes; sketched bases from static solutions; failures.
+#include "libmodes/krylov_internal.h"
 #include "tests/modes_case.h"
 
 static const int cells[3] = {5, 3, 3};
@@ -111,6 +112,51 @@ static void test_pca(void **state) {
         modes_pool_destroy(&pool);
         sample_destroy(&s);
     }
+}
+
+// Gram matrices of more columns than are made at once, whole and in parts; columns that are orthonormal to a few
+// hundredths become so to rounding in one pass, and keep their span
+static void test_gram(void **state) {
+    (void)state;
+    enum { COLUMNS = MASS_GRAM_WIDTH + 37, KEPT = 20 };
+    sample     s;
+    modes_mass mass;
+    uint64_t   random = 3;
+    double     worst = 0, orthogonality, gram = 0, away = 0;
+    sample_create(&s, FEM_T4, cells, FEM_STVK, true, 5);
+    size_t  n = (size_t)s.n;
+    double *U = fem_alloc(n * COLUMNS, 8), *V = fem_alloc(n * KEPT, 8);
+    double *G = fem_calloc((size_t)COLUMNS * COLUMNS, 8), *H = fem_calloc((size_t)COLUMNS * COLUMNS, 8);
+    for (size_t i = 0; i < n * COLUMNS; i++) U[i] = (double)modes_random_bits(&random) / 9007199254740992.0 - 0.5;
+    assert_ok(modes_mass_create(&mass, &s.M));
+    assert_ok(modes_mass_gram(&mass, COLUMNS, U, G));
+    assert_ok(modes_mass_gram_columns(&mass, 0, 11, U, COLUMNS, H));
+    assert_ok(modes_mass_gram_columns(&mass, 11, COLUMNS, U, COLUMNS, H));
+    for (int i = 0; i < COLUMNS; i++)
+        for (int j = 0; j < COLUMNS; j++) {
+            double size = sqrt(G[i * (COLUMNS + 1)] * G[j * (COLUMNS + 1)]);
+            if (i % 7 == 0) // each product by itself is slow
+                worst = fmax(worst,
+                             fabs(G[i * COLUMNS + j] - mass_product(&s, column(U, s.n, i), column(U, s.n, j))) / size);
+            worst = fmax(worst, fabs(G[i * COLUMNS + j] - H[i * COLUMNS + j]) / size);
+        }
+    assert_true(worst < 1e-13);
+    assert_ok(modes_mass_polish(&mass, KEPT, U, &orthogonality));
+    for (int j = 0; j < KEPT; j++) // each 0.02 of the one before it more
+        for (size_t i = 0; i < n; i++)
+            V[(size_t)j * n + i] = U[(size_t)j * n + i] + (j > 0 ? 0.02 * U[(size_t)(j - 1) * n + i] : 0);
+    assert_ok(modes_mass_polish(&mass, KEPT, V, &orthogonality));
+    for (int i = 0; i < KEPT; i++)
+        for (int j = 0; j < KEPT; j++) {
+            gram = fmax(gram, fabs(mass_product(&s, column(V, s.n, i), column(V, s.n, j)) - (i == j)));
+            // columns go in order, so the first ones span what they did: V is U again
+            away = fmax(away, fabs(mass_product(&s, column(V, s.n, i), column(U, s.n, j)) - (i == j)));
+        }
+    printf("  Gram matrix %.0e off; polished %.0e (said: %.0e), %.0e away\n", worst, gram, orthogonality, away);
+    assert_true(gram < 1e-13 && orthogonality < 1e-13 && away < 1e-12);
+    modes_mass_destroy(&mass);
+    fem_free(U), fem_free(V), fem_free(G), fem_free(H);
+    sample_destroy(&s);
 }
 
 // orthogonal candidates with weights over fourteen orders of magnitude: each singular value to nine digits
@@ -609,12 +655,19 @@ static void test_keep(void **unused) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keep),       cmocka_unit_test(test_pca),
-        cmocka_unit_test(test_graded),     cmocka_unit_test(test_energy_and_rank),
-        cmocka_unit_test(test_methods),    cmocka_unit_test(test_projection_numbers),
-        cmocka_unit_test(test_repeatable), cmocka_unit_test(test_select),
-        cmocka_unit_test(test_sketch),     cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_size),       cmocka_unit_test(test_allocation_failure),
+        cmocka_unit_test(test_keep),
+        cmocka_unit_test(test_pca),
+        cmocka_unit_test(test_gram),
+        cmocka_unit_test(test_graded),
+        cmocka_unit_test(test_energy_and_rank),
+        cmocka_unit_test(test_methods),
+        cmocka_unit_test(test_projection_numbers),
+        cmocka_unit_test(test_repeatable),
+        cmocka_unit_test(test_select),
+        cmocka_unit_test(test_sketch),
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_size),
+        cmocka_unit_test(test_allocation_failure),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
