@@ -214,7 +214,7 @@ static void test_all_or_nothing(void **state) {
         assert_ok(scene_motion_reduced(&m, s, body, NULL, &notes));
         for (int i = 1; i <= 30; i++) {
             if (k == 1 && i * h >= 0.1 && (i - 1) * h < 0.1) // the change
-                for (long allowed = 0; allowed < 100000; allowed = allowed + 1 + allowed / 8) {
+                for (long allowed = 0; allowed < 100000; allowed++) {
                     double before[3], after[3];
                     int    changes = m->change_count;
                     m->show(m);
@@ -415,7 +415,8 @@ static void test_checkpoint(void **state) {
     scene_destroy(s);
 }
 
-// The experiment: attachment is within a percent of scratch, the old basis is not; its files are there.
+// The experiment: attachment is within a thousandth of scratch in every mode that is asked for, the last among them (with
+// as many old modes as new ones it is not), the old basis is far off; its files are there.
 static void test_experiment(void **state) {
     (void)state;
     scene           *s = load(BARS, 0, NULL);
@@ -429,8 +430,8 @@ static void test_experiment(void **state) {
         printf("%s: frequencies within %.3g, coverage %.5f, probes %.3g off\n",
                scene_stitch_form_name((scene_stitch_form)f), round->worst_error[f], round->least_share[f],
                x.runs[f].difference);
-    assert_true(round->worst_error[SCENE_STITCH_ATTACHMENT] < 0.01);
-    assert_true(round->least_share[SCENE_STITCH_ATTACHMENT] > 0.99);
+    assert_true(round->worst_error[SCENE_STITCH_ATTACHMENT] < 1e-3);
+    assert_true(round->least_share[SCENE_STITCH_ATTACHMENT] > 0.999);
     assert_true(round->worst_error[SCENE_STITCH_ORIGINAL] > 0.1);
     assert_true(x.runs[SCENE_STITCH_ATTACHMENT].difference < 0.02);
     assert_true(x.runs[SCENE_STITCH_ORIGINAL].difference > 0.5);
