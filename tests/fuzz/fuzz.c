@@ -3,24 +3,28 @@
 // that the check refuses, and what it accepts survives being written and read again.
 #include "libscene/checkpoint.h"
 #include "libscene/skeleton.h"
+#include "libscene/trail.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+int LLVMFuzzerInitialize(int *count, char ***words);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int __llvm_profile_write_file(void);
 
 static char path[128], other[128];
 
 static void make_beam(const char *folder);
-static void make_checkpoint_scene(void);
-static void remove_checkpoint_scene(void);
+static void make_beam_runs(void);
+static void remove_beam_runs(void);
 
 static void insist(bool holds, const char *what) {
     if (holds) return;
@@ -38,7 +42,7 @@ static void write_file(const char *name, const void *data, size_t size) {
 static void clean(void) {
     unlink(path);
     unlink(other);
-    if (is(".checkpoint")) remove_checkpoint_scene();
+    if (is(".checkpoint")) remove_beam_runs();
 }
 
 // A folder in memory, if there is one: a file a run is written.
@@ -50,7 +54,7 @@ static void name_files(void) {
     if (is(".node")) snprintf(other, sizeof other, "%s/limber-fuzz-%ld.ele", folder, (long)getpid());
     atexit(clean);
     if (is(".json")) make_beam(folder);
-    if (is(".checkpoint")) make_checkpoint_scene();
+    if (is(".checkpoint")) make_beam_runs();
 }
 
 // ---- meshes ----------------------------------------------------------------------------------------------------
@@ -234,53 +238,84 @@ static void read_stored(void) {
 
 // ---- checkpoints -----------------------------------------------------------------------------------------------
 
-static const char BEAM[] =
-    "{\"limber\": 1, \"materials\": {\"m\": {\"density\": 1000, \"young\": 1e6, \"poisson\": 0.4}},"
-    "\"parts\": {\"b\": {\"mesh\": {\"box\": {\"high\": [1, 1, 1], \"cells\": [1, 1, 1]}}, \"material\": \"m\","
-    "\"fixed\": \"x0\"}}, \"objects\": [{\"part\": \"b\"}], \"solver\": {\"step\": 0.02},"
-    "\"output\": {\"frames\": 6, \"rate\": 50, \"formats\": [], \"probes\": {\"tip\": \"x1\"}}}";
+// A small scene; FORMATS is what it writes.
+#define BEAM(FORMATS)                                                                                                  \
+    "{\"limber\": 1, \"materials\": {\"m\": {\"density\": 1000, \"young\": 1e6, \"poisson\": 0.4}},"                   \
+    "\"parts\": {\"b\": {\"mesh\": {\"box\": {\"high\": [1, 1, 1], \"cells\": [1, 1, 1]}}, \"material\": \"m\","       \
+    "\"fixed\": \"x0\"}}, \"objects\": [{\"part\": \"b\"}], \"solver\": {\"step\": 0.02},"                             \
+    "\"output\": {\"frames\": 6, \"rate\": 50, \"formats\": [" FORMATS "], \"probes\": {\"tip\": \"x1\"}}}"
 
-// A small scene and a folder of its own: the bytes are its checkpoint. Its key is put into them, as the checksum is.
-static scene *beam;
-static char   beam_folder[128];
+// The bytes are the checkpoint of a run of the first or of the second, which keeps the frames of a .glb beside it.
+enum { BEAMS = 2, KEY = 56 }; // where a stored file has its key
+typedef struct beam_run {
+    scene   *s;
+    char    *checkpoint, *frames; // paths
+    char    *kept;                // what `frames` held at the checkpoint
+    size_t   kept_size;
+    fem_hash key;
+} beam_run;
+static beam_run beams[BEAMS];
+static char     beam_folder[128];
 
-static void make_checkpoint_scene(void) {
-    char file[200];
-    snprintf(beam_folder, sizeof beam_folder, "%s.d", path);
-    snprintf(file, sizeof file, "%s.json", path);
-    write_file(file, BEAM, strlen(BEAM));
-    insist(scene_load(&beam, file, 0, NULL) == FEM_OK, "the beam");
-    unlink(file);
-    insist(scene_run(beam, beam_folder, 2, NULL, NULL) == FEM_OK, "a run");
-    beam->resume = true;
-    char *name = scene_checkpoint_path(beam, beam_folder);
-    if (!name) abort();
-    snprintf(path, sizeof path, "%s", name);
-    fem_free(name);
+static void make_beam_run(beam_run *b, const char *name, const char *text, const char *seeds) {
+    char   file[300], *bytes = NULL;
+    size_t size = 0;
+    snprintf(file, sizeof file, "%s/%s.json", beam_folder, name);
+    write_file(file, text, strlen(text));
+    insist(scene_load(&b->s, file, 0, NULL) == FEM_OK, "the beam");
+    b->checkpoint = scene_checkpoint_path(b->s, beam_folder);
+    b->frames = scene_trail_path(b->s, beam_folder);
+    if (!b->checkpoint || !b->frames) abort();
+    b->s->checkpoint = 2;
+    insist(scene_run(b->s, beam_folder, 3, NULL, NULL) == FEM_OK, "a run");
+    b->s->checkpoint = 0;
+    b->s->resume = true;
+    insist(scene_checkpoint_key(b->s, &b->key) == FEM_OK, "a key");
+    if (b->s->write_glb) insist(fem_file_read(&b->kept, &b->kept_size, b->frames) == FEM_OK, "the frames of the .glb");
+    // a seed that this program wrote, whatever the version of the format is by now
+    insist(fem_file_read(&bytes, &size, b->checkpoint) == FEM_OK, "a checkpoint");
+    if (seeds && size > KEY) {
+        bytes[KEY] = (char)(b - beams); // see resume_run
+        snprintf(file, sizeof file, "%s/%s", seeds, name);
+        write_file(file, bytes, size);
+    }
+    fem_free(bytes);
 }
 
-static void remove_checkpoint_scene(void) {
-    static const char *const names[] = {"energies.csv", "probes.csv"};
-    char                     name[200];
-    for (int i = 0; i < 2; i++) {
-        snprintf(name, sizeof name, "%s/%s", beam_folder, names[i]);
+static void make_beam_runs(void) {
+    snprintf(beam_folder, sizeof beam_folder, "%s.d", path);
+    if (mkdir(beam_folder, 0700) != 0) abort();
+    make_beam_run(&beams[0], "plain", BEAM(""), getenv("LIMBER_FUZZ_SEEDS"));
+    make_beam_run(&beams[1], "glb", BEAM("\"glb\""), getenv("LIMBER_FUZZ_SEEDS"));
+}
+
+static void remove_beam_runs(void) {
+    char name[512];
+    DIR *folder = opendir(beam_folder);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        snprintf(name, sizeof name, "%s/%s", beam_folder, entry->d_name);
         unlink(name);
     }
+    if (folder) closedir(folder);
     rmdir(beam_folder);
-    scene_destroy(beam);
+    for (int i = 0; i < BEAMS; i++) {
+        scene_destroy(beams[i].s);
+        fem_free(beams[i].checkpoint), fem_free(beams[i].frames), fem_free(beams[i].kept);
+    }
 }
 
-static void put_key(uint8_t *bytes, size_t size) {
-    enum { KEY = 56 };
-    fem_hash key;
-    insist(scene_checkpoint_key(beam, &key) == FEM_OK, "a key");
-    if (size >= KEY + sizeof key) memcpy(bytes + KEY, &key, sizeof key);
-}
-
-// Whatever the state is, the run goes on from it or ends with a status, and writes no number that is not finite.
-static void resume_run(void) {
+// Whatever the state is, the run goes on from it or ends with a status, and writes no number that is not finite. The
+// place of the key says which run is meant, and whether the key is to be right; no bytes are no file.
+static void resume_run(uint8_t *bytes, size_t size) {
+    int          choice = size > KEY ? bytes[KEY] : 0;
+    beam_run    *b = &beams[choice % BEAMS];
     scene_result result = {0};
-    fem_status   status = scene_run(beam, beam_folder, 0, NULL, &result);
+    if (size >= KEY + sizeof b->key && choice / BEAMS != 1) memcpy(bytes + KEY, &b->key, sizeof b->key);
+    mend_checksum(bytes, size);
+    write_file(b->checkpoint, bytes, size);
+    if (size == 0) unlink(b->checkpoint);
+    if (b->kept) write_file(b->frames, b->kept, b->kept_size);
+    fem_status status = scene_run(b->s, beam_folder, 0, NULL, &result);
     insist(status != FEM_NO_MEMORY && status != FEM_IO, "a status that no checkpoint deserves");
     insist(status != FEM_OK || isfinite(result.max_displacement), "a displacement that is not finite");
     scene_result_destroy(&result);
@@ -299,8 +334,14 @@ static void end_in_time(void) {
     raise(SIGUSR1);
 }
 
+// libFuzzer looks for seeds behind this.
+int LLVMFuzzerInitialize(int *count, char ***words) {
+    (void)count, (void)words;
+    name_files();
+    return 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    if (!path[0]) name_files();
     long blocks = fem_memory_blocks();
     if (is(".node")) { // the pair: a zero byte parts them
         const uint8_t *part = memchr(data, 0, size);
@@ -316,11 +357,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         uint8_t *copy = malloc(size + 1);
         if (!copy) abort();
         memcpy(copy, data, size);
-        if (is(".checkpoint")) put_key(copy, size);
-        mend_checksum(copy, size);
-        write_file(path, copy, size);
+        if (is(".checkpoint")) {
+            resume_run(copy, size);
+        } else {
+            mend_checksum(copy, size);
+            write_file(path, copy, size);
+            read_stored();
+        }
         free(copy);
-        is(".checkpoint") ? resume_run() : read_stored();
     } else {
         write_file(path, data, size);
         is(".fill")                 ? fill_surface()
