@@ -432,7 +432,7 @@ static fem_status finish(condensation *c, modes_basis *basis) {
     }
     *basis = (modes_basis){.n = n, .r = c->r};
     basis->omega2 = fem_alloc((size_t)c->r, sizeof *basis->omega2);
-    basis->U = fem_realloc(c->U, (size_t)n * (size_t)c->r, sizeof *c->U);
+    basis->U = c->r == c->width ? c->U : fem_realloc(c->U, (size_t)n * (size_t)c->r, sizeof *c->U);
     if (basis->U) c->U = NULL;
     if (!basis->omega2 || !basis->U) {
         status = no_memory(c);

@@ -44,11 +44,23 @@ static inline uint64_t modes_random_bits(uint64_t *state) {
 
 // Blocks of a mass matrix are multiples of the identity: a ninth of the numbers, both halves stored so that rows can be
 // computed side by side.
-typedef struct modes_mass {
+typedef struct modes_mass modes_mass;
+// Rows (vertices) begin .. end of M X, X n x columns, into columns of Y that stand `apart` numbers apart and start with
+// row `begin`.
+typedef void (*modes_mass_rows)(const modes_mass *mass, int columns, int begin, int end, const double *X, double *Y,
+                                size_t apart);
+struct modes_mass {
     const fem_sparse *M;
-    int              *start, *column; // M->n + 1; NULL when some block is not a multiple of the identity
+    int              *start, *column; // M->n + 1; ascending in each row; NULL: a block is no multiple of the identity
     double           *value;
-} modes_mass;
+    modes_mass_rows   rows; // the kernel, one of these
+};
+void       modes_mass_rows_baseline(const modes_mass *mass, int columns, int begin, int end, const double *X, double *Y,
+                                    size_t apart);
+void       modes_mass_rows_avx2(const modes_mass *mass, int columns, int begin, int end, const double *X, double *Y,
+                                size_t apart);
+void       modes_mass_rows_avx512(const modes_mass *mass, int columns, int begin, int end, const double *X, double *Y,
+                                  size_t apart);
 fem_status modes_mass_create(modes_mass *mass, const fem_sparse *M);
 void       modes_mass_destroy(modes_mass *mass);
 void       modes_mass_multiply(const modes_mass *mass, int columns, const double *X, double *Y); // Y = M X

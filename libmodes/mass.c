@@ -21,8 +21,17 @@ static bool is_scalar(const fem_sparse *M) {
     return true;
 }
 
+static modes_mass_rows choose_rows(void) {
+#if defined(__x86_64__)
+    fem_simd level = fem_simd_level();
+    if (level == FEM_SIMD_AVX2) return modes_mass_rows_avx2;
+    if (level == FEM_SIMD_AVX512) return modes_mass_rows_avx512;
+#endif
+    return modes_mass_rows_baseline;
+}
+
 fem_status modes_mass_create(modes_mass *mass, const fem_sparse *M) {
-    *mass = (modes_mass){.M = M};
+    *mass = (modes_mass){.M = M, .rows = choose_rows()};
     if (!is_scalar(M)) return FEM_OK;
     int    n = M->n;
     size_t entries = 2 * (size_t)M->blocks - (size_t)n;
@@ -57,39 +66,12 @@ typedef struct mass_work {
     double           *Y;
 } mass_work;
 
-// Rows begin .. end of `columns` (at most 4) columns of X that stand n apart, into columns of Y that stand `apart`
-// apart and start with row `begin`.
-static inline void multiply_rows(const modes_mass *mass, int columns, size_t n, int begin, int end, const double *X,
-                                 size_t apart, double *Y) {
-    for (int i = begin; i < end; i++, Y += 3) {
-        double sum[12] = {0};
-        for (int k = mass->start[i]; k < mass->start[i + 1]; k++) {
-            const double *x = X + 3 * (size_t)mass->column[k];
-            double        value = mass->value[k];
-            for (int c = 0; c < columns; c++)
-                for (int e = 0; e < 3; e++) sum[3 * c + e] += value * x[(size_t)c * n + (size_t)e];
-        }
-        for (int c = 0; c < columns; c++) memcpy(Y + (size_t)c * apart, sum + 3 * c, 3 * sizeof *sum);
-    }
-}
-
-static void multiply_block(const modes_mass *mass, int columns, int begin, int end, const double *X, size_t apart,
-                           double *Y) {
-    size_t n = 3 * (size_t)mass->M->n;
-    int    c = 0;
-    for (; c + 4 <= columns; c += 4)
-        multiply_rows(mass, 4, n, begin, end, X + (size_t)c * n, apart, Y + (size_t)c * apart);
-    for (; c + 2 <= columns; c += 2)
-        multiply_rows(mass, 2, n, begin, end, X + (size_t)c * n, apart, Y + (size_t)c * apart);
-    if (c < columns) multiply_rows(mass, 1, n, begin, end, X + (size_t)c * n, apart, Y + (size_t)c * apart);
-}
-
 static void multiply_task(void *context, int index, int worker) {
     mass_work *w = context;
     size_t     n = 3 * (size_t)w->mass->M->n;
     int        begin = index * MASS_ROWS, end = begin + MASS_ROWS < w->mass->M->n ? begin + MASS_ROWS : w->mass->M->n;
     (void)worker;
-    multiply_block(w->mass, w->columns, begin, end, w->X, n, w->Y + 3 * (size_t)begin);
+    w->mass->rows(w->mass, w->columns, begin, end, w->X, w->Y + 3 * (size_t)begin, n);
 }
 
 void modes_mass_multiply(const modes_mass *mass, int columns, const double *X, double *Y) {
@@ -105,7 +87,7 @@ void modes_mass_multiply(const modes_mass *mass, int columns, const double *X, d
 
 // Of M U only a few rows are held, in the cache: they are multiplied with the same rows of U at once, so that U is read
 // but twice, whatever its columns.
-enum { GRAM_VERTICES = 128, GRAM_COLUMNS = 64 };
+enum { GRAM_VERTICES = 1024, GRAM_COLUMNS = 64 };
 
 typedef struct gram_work {
     const modes_mass *mass;
@@ -125,7 +107,7 @@ static void gram_task(void *context, int panel, int worker) {
     for (; begin < end; begin += GRAM_VERTICES) {
         int           rows = 3 * (end - begin < GRAM_VERTICES ? end - begin : GRAM_VERTICES);
         const double *U = w->U + 3 * (size_t)begin;
-        multiply_block(w->mass, columns, begin, begin + rows / 3, w->U + (size_t)w->first * n, (size_t)rows, Y);
+        w->mass->rows(w->mass, columns, begin, begin + rows / 3, w->U + (size_t)w->first * n, Y, (size_t)rows);
         for (int j = 0; j < columns; j += GRAM_COLUMNS) { // down to the diagonal, but for small blocks on it
             int part = columns - j < GRAM_COLUMNS ? columns - j : GRAM_COLUMNS;
             dense_gemm_part(true, false, w->first + j + part, part, rows, 1, U, (int)n, Y + (size_t)j * (size_t)rows,

@@ -3,6 +3,8 @@
 #include "libmodes/krylov_internal.h"
 #include "tests/modes_case.h"
 
+#include <stdlib.h>
+
 static const int cells[3] = {5, 3, 3};
 
 static void make_pool(const sample *s, modes_pool *pool) {
@@ -112,6 +114,39 @@ static void test_pca(void **state) {
         modes_pool_destroy(&pool);
         sample_destroy(&s);
     }
+}
+
+// the mass product of every vector width is that of the matrix with 3x3 blocks, for any number of columns
+static void test_mass_product(void **state) {
+    (void)state;
+    enum { COLUMNS = 15 };
+    sample   s;
+    uint64_t random = 5;
+    sample_create(&s, FEM_H8, cells, FEM_STVK, true, 0);
+    size_t  n = (size_t)s.n;
+    double *X = fem_alloc(n * COLUMNS, 8), *Y = fem_alloc(n * COLUMNS, 8), *Z = fem_alloc(n * COLUMNS, 8);
+    for (size_t i = 0; i < n * COLUMNS; i++) X[i] = (double)modes_random_bits(&random) / 9007199254740992.0 - 0.5;
+    fem_sparse_multiply(&s.M, COLUMNS, X, Z);
+    for (fem_simd level = FEM_SIMD_BASELINE; level <= FEM_SIMD_AVX512; level++) {
+        modes_mass mass;
+        double     worst = 0;
+        setenv("LIMBER_SIMD", fem_simd_name(level), 1);
+        assert_ok(modes_mass_create(&mass, &s.M));
+        assert_non_null(mass.start);
+        for (int columns = 1; columns <= COLUMNS; columns++) {
+            double *x = X + (COLUMNS - (size_t)columns) * n; // up to the end of what is allocated
+            for (size_t i = 0; i < n * COLUMNS; i++) Y[i] = NAN;
+            modes_mass_multiply(&mass, columns, x, Y);
+            worst = fmax(worst, test_relative_error(columns * s.n, Y, Z + (COLUMNS - (size_t)columns) * n));
+            for (size_t i = n * (size_t)columns; i < n * COLUMNS; i++) assert_true(isnan(Y[i]));
+        }
+        printf("  %s: %.0e off\n", fem_simd_name(fem_simd_level()), worst);
+        assert_true(worst < 1e-15);
+        modes_mass_destroy(&mass);
+    }
+    unsetenv("LIMBER_SIMD");
+    fem_free(X), fem_free(Y), fem_free(Z);
+    sample_destroy(&s);
 }
 
 // Gram matrices of more columns than are made at once, whole and in parts; columns that are orthonormal to a few
@@ -655,19 +690,13 @@ static void test_keep(void **unused) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keep),
-        cmocka_unit_test(test_pca),
-        cmocka_unit_test(test_gram),
-        cmocka_unit_test(test_graded),
-        cmocka_unit_test(test_energy_and_rank),
-        cmocka_unit_test(test_methods),
-        cmocka_unit_test(test_projection_numbers),
-        cmocka_unit_test(test_repeatable),
-        cmocka_unit_test(test_select),
-        cmocka_unit_test(test_sketch),
-        cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_size),
-        cmocka_unit_test(test_allocation_failure),
+        cmocka_unit_test(test_keep),         cmocka_unit_test(test_pca),
+        cmocka_unit_test(test_mass_product), cmocka_unit_test(test_gram),
+        cmocka_unit_test(test_graded),       cmocka_unit_test(test_energy_and_rank),
+        cmocka_unit_test(test_methods),      cmocka_unit_test(test_projection_numbers),
+        cmocka_unit_test(test_repeatable),   cmocka_unit_test(test_select),
+        cmocka_unit_test(test_sketch),       cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_size),         cmocka_unit_test(test_allocation_failure),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
