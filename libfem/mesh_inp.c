@@ -15,6 +15,11 @@ bool inp_same(const char *a, const char *b) {
     return *a == *b;
 }
 
+static void take_top(inp_reader *r) {
+    r->scan = fem_sources_top(&r->sources);
+    r->scan->fortran = true;
+}
+
 // To the next line that is neither blank nor a comment; false at the end of the last file.
 static bool next_line(inp_reader *r) {
     for (;;) {
@@ -25,7 +30,7 @@ static bool next_line(inp_reader *r) {
             return false;
         } else {
             fem_sources_pop(&r->sources);
-            r->scan = fem_sources_top(&r->sources);
+            take_top(r);
         }
     }
 }
@@ -56,7 +61,7 @@ fem_status inp_follow_input(inp_reader *r, const inp_keyword *k) {
     const fem_word *input = inp_parameter(k, "INPUT");
     if (!input) return FEM_OK;
     fem_status status = fem_sources_include(&r->sources, without_quotes(*input), 0);
-    if (status == FEM_OK) r->scan = fem_sources_top(&r->sources);
+    if (status == FEM_OK) take_top(r);
     return status;
 }
 
@@ -183,8 +188,8 @@ static void note_passed_over(inp_reader *r, const char *name) {
 
 static fem_status read_flat(inp_reader *r, const inp_keyword *k) {
     bool part = strcmp(k->name, "PART") == 0, instance = strcmp(k->name, "INSTANCE") == 0;
-    if (part && inp_parameter(k, "NAME")) {
-        fem_status status = inp_name(r, k, "NAME", r->part);
+    if ((part || instance) && inp_parameter(k, "NAME")) {
+        fem_status status = inp_name(r, k, "NAME", part ? r->part : r->instance);
         if (status != FEM_OK) return status;
     }
     if (strcmp(k->name, "ASSEMBLY") == 0) r->assembly = true;
@@ -249,11 +254,26 @@ static void destroy_reader(inp_reader *r) {
     fem_draft_destroy(&r->draft);
 }
 
+// Reads the deck again to say in which line the second node or element of this number stands.
+static fem_status refuse_twice(const char *path, long long number, bool of_elements) {
+    inp_reader r = {.draft = {.path = path}, .current = -1, .wanted = number, .wanted_element = of_elements};
+    fem_status status = fem_sources_open(&r.sources, path, 0);
+    if (status == FEM_OK) {
+        take_top(&r);
+        status = read_deck(&r);
+    }
+    destroy_reader(&r);
+    if (status != FEM_OK) return status;
+    return fem_fail(FEM_BAD_INPUT, "%s: two %s have the number %lld", path, of_elements ? "elements" : "nodes", number);
+}
+
 fem_status fem_mesh_read_inp(fem_mesh *mesh, const char *path, fem_remarks *remarks) {
     fem_status status = FEM_OK;
-    inp_reader r = {.draft = {.path = path, .remarks = remarks}, .current = -1};
+    inp_reader r = {.draft = {.path = path, .remarks = remarks}, .current = -1, .wanted = -1};
+    long long  twice = -1;
+    bool       of_elements = false;
     FEM_TRY(fem_sources_open(&r.sources, path, 0));
-    r.scan = fem_sources_top(&r.sources);
+    take_top(&r);
     FEM_TRY(read_deck(&r));
     fem_sources_close(&r.sources); // the text has been read
     if (r.passed_over[0]) {
@@ -262,7 +282,14 @@ fem_status fem_mesh_read_inp(fem_mesh *mesh, const char *path, fem_remarks *rema
     }
     if (r.variants[0])
         FEM_TRY(fem_remark(remarks, "elements of type %s are read as if without the letters", r.variants));
-    FEM_TRY(inp_resolve(&r));
+    if (r.flat_types[0])
+        FEM_TRY(fem_remark(remarks, "elements of type %s have no volume: of them only the sets are read, as vertices",
+                           r.flat_types));
+    FEM_TRY(inp_resolve(&r, &twice, &of_elements));
+    if (twice >= 0) {
+        status = refuse_twice(path, twice, of_elements);
+        goto done;
+    }
     FEM_TRY(inp_make_regions(&r));
     FEM_TRY(fem_draft_finish(&r.draft, mesh));
 done:

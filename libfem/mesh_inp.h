@@ -19,7 +19,8 @@ typedef struct inp_keyword {
 // Numbers first, first + step, .. last.
 typedef struct inp_range {
     int  first, last, step;
-    bool generated; // by GENERATE: of these, those that are there
+    bool generated;   // by GENERATE: of these, those that are there
+    bool of_elements; // in a set of nodes: elements, whose nodes are meant
 } inp_range;
 
 typedef struct inp_set {
@@ -27,7 +28,8 @@ typedef struct inp_set {
     bool       of_elements;
     bool       listed;   // by *NSET or *ELSET, not only in passing
     bool       assembly; // it stands in the *ASSEMBLY, whose names are apart from those of the *PART
-    bool       has_section, only_faces;
+    bool       has_section;
+    bool       only_faces; // no solid is in it, but something else
     int        draft_set;
     int        count;
     size_t     capacity;
@@ -46,11 +48,12 @@ typedef struct inp_orientation {
 } inp_orientation;
 
 typedef struct inp_section {
+    char set_name[INP_NAME], material[INP_NAME], orientation[INP_NAME]; // "": none
+    bool assembly;                                                      // it stands in the *ASSEMBLY
     int  set;
-    char material[INP_NAME], orientation[INP_NAME]; // "": none
 } inp_section;
 
-// An element of lower dimension: it names vertices where a set has it.
+// An element without volume: it names vertices where a set has it.
 typedef struct inp_face {
     int corners[4], count; // numbers of vertices
 } inp_face;
@@ -73,10 +76,15 @@ typedef struct inp_reader {
     inp_section     *sections;
     size_t           section_count, section_capacity;
     int              parts, instances;
-    bool             assembly;         // between *ASSEMBLY and *END ASSEMBLY
-    char             part[INP_NAME];   // its name; "": none
+    bool             assembly;       // between *ASSEMBLY and *END ASSEMBLY
+    char             part[INP_NAME]; // its name; "": none
+    char             instance[INP_NAME];
     char             passed_over[300]; // keywords
     char             variants[120];    // element types with a letter behind, as C3D8R
+    char             flat_types[120];  // element types without volume
+    long long        wanted;           // reading again: refuse the second node (or element) of this number
+    bool             wanted_element;
+    int              wanted_seen;
 } inp_reader;
 
 // mesh_inp.c
@@ -92,8 +100,8 @@ bool       inp_same(const char *a, const char *b);                              
 fem_status inp_read_nodes(inp_reader *r, const inp_keyword *k);
 fem_status inp_read_elements(inp_reader *r, const inp_keyword *k);
 fem_status inp_read_set(inp_reader *r, const inp_keyword *k, bool of_elements);
-fem_status inp_named_set(inp_reader *r, bool of_elements, const char *name, int *set);
-fem_status inp_resolve(inp_reader *r); // numbers become indices, sets become the draft's
+// Numbers become indices, sets become the draft's. *twice >= 0: two nodes have this number, or two elements.
+fem_status inp_resolve(inp_reader *r, long long *twice, bool *of_elements);
 
 // mesh_inp_material.c
 fem_status inp_read_material(inp_reader *r, const inp_keyword *k);

@@ -172,18 +172,15 @@ done:
 
 fem_status inp_read_section(inp_reader *r, const inp_keyword *k) {
     fem_status  status = FEM_OK;
-    inp_section section = {0};
-    char        name[INP_NAME];
+    inp_section section = {.assembly = r->assembly, .set = -1};
     bool        more;
-    FEM_TRY(inp_name(r, k, "ELSET", name));
+    FEM_TRY(inp_name(r, k, "ELSET", section.set_name));
     FEM_TRY(inp_name(r, k, "MATERIAL", section.material));
     if (inp_parameter(k, "ORIENTATION")) FEM_TRY(inp_name(r, k, "ORIENTATION", section.orientation));
     if (r->section_count == FEM_MOST_NAMES) {
         status = fem_text_fail(r->scan, "more than %d sections", FEM_MOST_NAMES);
         goto done;
     }
-    FEM_TRY(inp_named_set(r, true, name, &section.set));
-    r->sets[section.set].has_section = true;
     FEM_TRY(fem_grow((void **)&r->sections, &r->section_capacity, r->section_count + 1, sizeof *r->sections));
     r->sections[r->section_count++] = section;
     for (;;) { // thickness and the like
@@ -248,6 +245,11 @@ static fem_status make_region(inp_reader *r, const inp_section *s) {
     const fem_draft_set *set = &r->draft.sets[r->sets[s->set].draft_set];
     int                  material = 0, region = 0;
     FEM_TRY(section_material(r, s, &material));
+    if (r->sets[s->set].only_faces) {
+        FEM_TRY(
+            fem_remark(r->draft.remarks, "the section of %s is passed over: its elements have no volume", set->name));
+        goto done;
+    }
     if (set->count == 0) {
         status = fem_fail(FEM_BAD_INPUT, "%s: the section of %s has no solid elements", r->draft.path, set->name);
         goto done;

@@ -321,6 +321,7 @@ fem_status fem_mesh_read_medit(fem_mesh *mesh, const char *path, fem_remarks *re
     medit_reader r = {.draft = {.path = path, .remarks = remarks}};
     FEM_TRY(fem_file_read(&text, &size, path));
     r.feed = fem_feed_open(path, text, size, '#');
+    r.feed.text.fortran = true;
     FEM_TRY(fem_path_ends(path, ".meshb") ? read_bytes(&r) : read_text(&r));
     FEM_TRY(fem_draft_close_vertices(&r.draft));
     FEM_TRY(make_regions(&r));

@@ -292,12 +292,26 @@ done:
     return status;
 }
 
+// $MeshFormat comes once, before what it tells how to read; comments may stand before it.
+static fem_status check_place(msh_reader *r, fem_word name, bool has_format) {
+    static const char *const later[] = {"Nodes", "Elements", "Entities", "PhysicalNames", "PartitionedEntities"};
+    if (fem_word_is(name, "MeshFormat"))
+        return has_format ? fem_text_fail(&r->feed.text, "$MeshFormat comes twice") : FEM_OK;
+    if (!has_format && fem_word_is(name, "NOD"))
+        return fem_text_fail(&r->feed.text,
+                             "version 1 is not supported, expected 2.2 or 4.1 (gmsh FILE -save -format msh41)");
+    for (size_t i = 0; i < sizeof later / sizeof *later && !has_format; i++)
+        if (fem_word_is(name, later[i]))
+            return fem_text_fail(&r->feed.text, "expected $MeshFormat before $%s", later[i]);
+    return FEM_OK;
+}
+
 static fem_status read_sections(msh_reader *r) {
     fem_status status = FEM_OK;
     fem_text  *text = &r->feed.text;
-    bool       binary = false;
+    bool       has_format = false, binary = false;
     char       quote[FEM_QUOTE];
-    for (int i = 0; fem_text_next(text); i++) {
+    while (fem_text_next(text)) {
         fem_word word = fem_text_take(text);
         if (word.at[0] != '$' || word.length < 2 || word.length > 64 || memchr(word.at, 0, word.length)) {
             text->at = word.at;
@@ -305,17 +319,12 @@ static fem_status read_sections(msh_reader *r) {
         }
         FEM_TRY(fem_text_end_line(text));
         fem_word name = {word.at + 1, word.length - 1};
-        if ((i == 0) != fem_word_is(name, "MeshFormat")) {
-            status = fem_text_fail(text, i > 0                      ? "$MeshFormat comes twice"
-                                         : fem_word_is(name, "NOD") ? "version 1 is not supported, expected 2.2 or 4.1 "
-                                                                      "(gmsh FILE -save -format msh41)"
-                                                                    : "expected $MeshFormat");
-            goto done;
-        }
-        if (i == 0) {
+        FEM_TRY(check_place(r, name, has_format));
+        if (fem_word_is(name, "MeshFormat")) {
             FEM_TRY(read_format(r));
             binary = r->feed.binary;
             r->feed.binary = false;
+            has_format = true;
         } else {
             FEM_TRY(read_section(r, name, binary));
         }

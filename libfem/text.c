@@ -250,10 +250,24 @@ fem_status fem_text_int(fem_text *text, const char *what, long long low, long lo
     return FEM_OK;
 }
 
+// "1.5D+03"
+static bool parse_fortran(fem_word word, double *value) {
+    char  copy[64];
+    char *letter = NULL;
+    if (word.length >= sizeof copy) return false;
+    for (size_t i = 0; i < word.length && !letter; i++)
+        if ((word.at[i] | 32) == 'd') letter = copy + i;
+    if (!letter) return false;
+    memcpy(copy, word.at, word.length);
+    copy[word.length] = 0;
+    *letter = 'e';
+    return fem_parse_double(copy, word.length, value);
+}
+
 fem_status fem_text_double(fem_text *text, const char *what, double *value) {
     fem_word word = fem_text_peek(text);
     char     quote[FEM_QUOTE];
-    if (!fem_parse_double(word.at, word.length, value)) {
+    if (!fem_parse_double(word.at, word.length, value) && !(text->fortran && parse_fortran(word, value))) {
         if (word.length == 0) return fem_text_expected(text, what);
         return fem_text_fail(text, "expected %s, a finite number, found %s", what,
                              fem_quote(quote, word.at, word.length));

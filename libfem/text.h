@@ -18,6 +18,7 @@ typedef struct fem_text {
     char        comment;   // sign that hides the rest of a line; 0: there is none
     bool        commas;    // commas are blanks
     bool        continued; // a backslash before the newline joins two lines
+    bool        fortran;   // 1.5D+03 is a number, as Fortran writes it
 } fem_text;
 
 // The mark that editors on Windows put before UTF-8 is passed over.

@@ -1,7 +1,7 @@
 // Mesh files of other programs: each dialect reads as what it says, a mesh goes through every pair of formats
 // unchanged, what is left out is said, every allocation may fail, and a disk that is full or a folder that cannot be
 // written in leaves nothing behind.
-#include "tests/support.h"
+#include "tests/format_case.h"
 #include "libfem/mesh_formats.h"
 
 #include <dirent.h>
@@ -54,41 +54,6 @@ static const char *save(const char *name, const bytes *b) {
     assert_int_equal(fwrite(b->data, 1, b->size, file), b->size);
     assert_int_equal(fclose(file), 0);
     return path;
-}
-
-// The mesh that most of them hold: two tetrahedra, five vertices, whose numbers may be 7 apart.
-static const double two_vertices[5][3] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1.5, 1, 1}};
-static const int    two_elements[2][4] = {{0, 1, 2, 3}, {1, 2, 3, 4}};
-
-static void assert_two(const fem_mesh *m) {
-    assert_int_equal(m->type, FEM_T4);
-    assert_int_equal(m->vertex_count, 5);
-    assert_int_equal(m->element_count, 2);
-    assert_memory_equal(m->vertices, two_vertices, sizeof two_vertices);
-    assert_memory_equal(m->elements, two_elements, sizeof two_elements);
-}
-
-static void assert_set(const fem_set *set, int count, const int *items) {
-    assert_non_null(set);
-    assert_int_equal(set->count, count);
-    assert_memory_equal(set->items, items, (size_t)count * sizeof *items);
-}
-#define ITEMS(...)                                                                                                     \
-    (int)(sizeof(int[]){__VA_ARGS__} / sizeof(int)), (int[]) { __VA_ARGS__ }
-
-// Reads a mesh and expects a remark that contains `text` (NULL: none at all).
-static void read_with_remark(fem_mesh *mesh, const char *path, const char *text) {
-    fem_remarks remarks = {0};
-    bool        found = false;
-    assert_ok(fem_mesh_read_remarks(mesh, path, &remarks));
-    for (int i = 0; i < remarks.count; i++) {
-        assert_true(strncmp(remarks.items[i], path, strlen(path)) == 0);
-        found = found || (text && strstr(remarks.items[i], text));
-    }
-    if (text ? !found : remarks.count > 0)
-        fail_msg("%s: expected the remark \"%s\", found %d, first \"%s\"", path, text ? text : "", remarks.count,
-                 remarks.count ? remarks.items[0] : "");
-    fem_remarks_destroy(&remarks);
 }
 
 // ---- comparing meshes ------------------------------------------------------------------------------------------
@@ -326,6 +291,10 @@ static void test_msh(void **state) {
     read_with_remark(&mesh, test_write("two.msh", msh_2_text),
                      "1 points, lines and faces in no physical group are passed over");
     read_with_remark(&mesh, test_write("two.msh", msh_2_text), "here they have the numbers 1 to 5");
+    char commented[2000]; // also before the format, as some programs write it
+    snprintf(commented, sizeof commented, "$Comments\nmade by hand\n$Nodes of my own\n$EndComments\n%s", msh_2_text);
+    read_with_remark(&mesh, test_write("two.msh", commented), "section \"Comments\" is passed over");
+    assert_groups(&mesh);
     for (int big = 0; big < 2; big++) {
         bytes two = {.big = big}, four = {.big = big};
         msh_2_binary(&two);
@@ -439,98 +408,6 @@ static void test_medit(void **state) {
         assert_memory_equal(mesh.vertices, other.vertices, 3 * (size_t)mesh.vertex_count * sizeof(double));
         fem_mesh_destroy(&other);
     }
-    fem_mesh_destroy(&mesh);
-}
-
-// ---- Abaqus and CalculiX ---------------------------------------------------------------------------------------
-
-static const char deck[] =
-    "*Heading\n two tetrahedra\n** a comment\n*INCLUDE, INPUT=nodes.part\n"
-    "*Element, type=C3D4,\n  ELSET=Soft\n10, 7, 14, 21, 28\n*ELEMENT, TYPE=C3D4, ELSET=hard\n20, 14, 21, 28,\n 35\n"
-    "*ELEMENT, TYPE=CPS3, ELSET=wall\n30, 7, 21, 28\n"
-    "*NSET, NSET=root, GENERATE\n7, 21, 7\n*NSET, NSET=both\nROOT, 35\n*ELSET, ELSET=all-of-it\nsoft, hard\n"
-    "*MATERIAL, NAME=Rubber\n*ELASTIC, TYPE=ISO\n1.5e6, 0.45, 20.\n2e6, 0.45, 40.\n*DENSITY\n950.,\n*EXPANSION\n1e-4\n"
-    "*MATERIAL, NAME=steel\n*DENSITY\n7850\n*ELASTIC\n2.1E+11, .3\n"
-    "*SOLID SECTION, ELSET=soft, MATERIAL=RUBBER\n*SOLID SECTION, ELSET=HARD, MATERIAL=Steel\n1.\n"
-    "*STEP\n*STATIC\n*BOUNDARY\nroot, 1, 3\n*END STEP\n";
-
-// a deck with includes, sparse numbers, sets of sets, ranges, faces, materials and an analysis
-static void test_inp(void **state) {
-    (void)state;
-    fem_mesh mesh = {0};
-    test_write("nodes.part", "*NODE, NSET=every\n7, 0, 0., 0\n14, 1., 0, 0\n21, 0, 1, 0\n28, 0, 0, 1\n35, 1.5, 1, 1\n");
-    const char *path = test_write("two.inp", deck);
-    read_with_remark(&mesh, path, "passed over: *EXPANSION, *STEP, *STATIC, *BOUNDARY, *END STEP");
-    read_with_remark(&mesh, path, "material Rubber: *ELASTIC depends on temperature");
-    assert_two(&mesh);
-    assert_int_equal(mesh.region_count, 2);
-    assert_string_equal(mesh.regions[mesh.region[0]].name, "Soft");
-    const fem_material *soft = &mesh.materials[mesh.regions[mesh.region[0]].material];
-    const fem_material *hard = &mesh.materials[mesh.regions[mesh.region[1]].material];
-    assert_string_equal(soft->name, "Rubber");
-    assert_true(soft->kind == FEM_STVK && soft->young == 1.5e6 && soft->poisson == 0.45 && soft->density == 950);
-    assert_true(hard->young == 2.1e11 && hard->poisson == 0.3 && hard->density == 7850);
-    assert_set(fem_mesh_vertex_set(&mesh, "every"), ITEMS(0, 1, 2, 3, 4));
-    assert_set(fem_mesh_vertex_set(&mesh, "root"), ITEMS(0, 1, 2));
-    assert_set(fem_mesh_vertex_set(&mesh, "both"), ITEMS(0, 1, 2, 4));
-    assert_set(fem_mesh_vertex_set(&mesh, "wall"), ITEMS(0, 2, 3));
-    assert_set(fem_mesh_element_set(&mesh, "all-of-it"), ITEMS(0, 1));
-    assert_int_equal(mesh.element_set_count, 1);
-    assert_int_equal(mesh.vertex_set_count, 4);
-    // no sections: one region; sets that *ELEMENT names are element sets then
-    read_with_remark(&mesh,
-                     test_write("plain.inp", "*NODE\n1,0,0,0\n2,1,0,0\n3,0,1,0\n4,0,0,1\n5,1.5,1,1\n"
-                                             "*ELEMENT, TYPE=C3D4H, ELSET=a\n1,1,2,3,4\n2,2,3,4,5\n"),
-                     "elements of type C3D4H are read as if without the letters");
-    assert_two(&mesh);
-    assert_string_equal(mesh.regions[0].name, "all");
-    assert_set(fem_mesh_element_set(&mesh, "a"), ITEMS(0, 1));
-    // second order: lines are end, middle, end; corners of the 27-node hexahedron are its first eight
-    read_with_remark(
-        &mesh,
-        test_write("second.inp",
-                   "*NODE\n1,0,0,0\n2,2,0,0\n3,2,2,0\n4,0,2,0\n5,0,0,2\n6,2,0,2\n7,2,2,2\n8,0,2,2\n9,1,0,0\n"
-                   "*ELEMENT, TYPE=C3D27\n1,1,2,3,4,5,6,7,8,9,9,9,9,9,9,9,\n9,9,9,9,9,9,9,9,9,9,9,9\n"
-                   "*ELEMENT, TYPE=T3D3, ELSET=line\n2,1,9,2\n*ELEMENT, TYPE=M3D9, ELSET=face\n"
-                   "3,1,2,3,4,9,9,9,9,9\n"),
-        "1 27-node hexahedral elements are read as their corners; 1 vertices that are no corner");
-    assert_int_equal(mesh.vertex_count, 8);
-    assert_set(fem_mesh_vertex_set(&mesh, "line"), ITEMS(0, 1));
-    assert_set(fem_mesh_vertex_set(&mesh, "face"), ITEMS(0, 1, 2, 3));
-    read_with_remark(&mesh, test_temporary("plain.inp"), "C3D4H");
-    // a number of more than 20 letters loses digits, no more
-    mesh.vertices[12] = 1.5000000000000002e-5 + 1.0 / 3e4;
-    double      x = mesh.vertices[12];
-    const char *out = test_temporary("digits.inp");
-    assert_ok(fem_mesh_write(&mesh, out));
-    assert_ok(fem_mesh_read(&mesh, out));
-    printf("%.17g reads back as %.17g from .inp\n", x, mesh.vertices[12]);
-    assert_true(fabs(mesh.vertices[12] - x) < 1e-13 * fabs(x));
-    fem_mesh_destroy(&mesh);
-}
-
-// GENERATE over numbers with gaps, data in other files, and the names of a part and its assembly, which are apart
-static void test_inp_decks(void **state) {
-    (void)state;
-    fem_mesh mesh = {0};
-    test_write("some nodes.part", "7, 0, 0., 0\n14, 1., 0, 0\n21, 0, 1, 0\n28, 0, 0, 1\n");
-    test_write("elements.part", "10, 7, 14, 21, 28\n");
-    const char *path =
-        test_write("deck.INP", // endings in capitals are the same
-                   "*Part, name=Beam\n*Node, input=\"some nodes.part\"\n35, 1.5, 1, 1\n"
-                   "*Element, type=C3D4, input=elements.part\n20, 14, 21, 28, 35\n"
-                   "*Nset, nset=Set-1, generate\n7, 35, 1\n*Nset, nset=even, generate\n8, 2000000000, 2\n"
-                   "*Elset, elset=Set-1, generate\n1, 2000000000\n*End Part\n*Assembly, name=A\n"
-                   "*Instance, name=Beam-1, part=Beam\n*End Instance\n"
-                   "*Nset, nset=Set-1, instance=Beam-1\n21, 28\n*Nset, nset=all, internal\neven, Set-1\n"
-                   "*End Assembly\n");
-    read_with_remark(&mesh, path, "the part and the assembly have a set Set-1: that of the part is Beam.Set-1");
-    assert_two(&mesh);
-    assert_set(fem_mesh_vertex_set(&mesh, "Beam.Set-1"), ITEMS(0, 1, 2, 3, 4));
-    assert_set(fem_mesh_vertex_set(&mesh, "Set-1"), ITEMS(2, 3));
-    assert_set(fem_mesh_vertex_set(&mesh, "even"), ITEMS(1, 3));
-    assert_set(fem_mesh_vertex_set(&mesh, "all"), ITEMS(1, 2, 3));
-    assert_set(fem_mesh_element_set(&mesh, "Set-1"), ITEMS(0, 1));
     fem_mesh_destroy(&mesh);
 }
 
@@ -866,22 +743,7 @@ static long fail_reading(const char *path) {
         fem_surface_destroy(&surface);
         return failures;
     }
-    fem_mesh mesh = {0};
-    assert_ok(fem_generate_box(&mesh, FEM_H8, (double[]){0, 0, 0}, (double[]){1, 1, 1}, (int[]){1, 1, 1}));
-    for (;; failures++) {
-        fem_remarks remarks = {0};
-        long        blocks = fem_memory_blocks();
-        fem_memory_fail_after(failures);
-        fem_status status = fem_mesh_read_remarks(&mesh, path, &remarks);
-        fem_memory_fail_after(-1);
-        fem_remarks_destroy(&remarks);
-        if (status == FEM_OK) break;
-        if (status != FEM_NO_MEMORY) fail_msg("%s after %ld: %s", path, failures, fem_message());
-        assert_int_equal(fem_memory_blocks(), blocks);
-        assert_true(mesh.type == FEM_H8 && mesh.element_count == 1);
-    }
-    fem_mesh_destroy(&mesh);
-    return failures;
+    return fail_reading_mesh(path);
 }
 
 // every allocation of every reader and writer may fail
@@ -907,10 +769,10 @@ static void test_memory(void **state) {
     }
     fem_mesh_destroy(&mesh);
     // what the tests above have left, with the paths that our own files do not take
-    static const char *const names[] = {
-        "two.msh",    "binary2.msh", "binary4.msh", "overlap.msh", "overlap4.msh", "two.mesh", "two.meshb",
-        "two.inp",    "plain.inp",   "two.vtk",     "two.vegb",    "ten.msh",      "ten.node", "twenty.inp",
-        "twenty.vtu", "four.stl",    "bytes.stl",   "four.ply",    "text.ply",     "wood.inp", "plain4.msh"};
+    static const char *const names[] = {"two.msh",   "binary2.msh", "binary4.msh", "overlap.msh", "overlap4.msh",
+                                        "two.mesh",  "two.meshb",   "two.vtk",     "two.vegb",
+                                        "ten.msh",   "ten.node",    "twenty.inp",  "twenty.vtu",  "four.stl",
+                                        "bytes.stl", "four.ply",    "text.ply",    "wood.inp",    "plain4.msh"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) failures += fail_reading(test_temporary(names[i]));
     printf("%ld allocations failed in turn\n", failures);
     assert_true(failures > 500);
@@ -976,12 +838,10 @@ static void test_full_disk(void **state) {
 
 int main(int argc, char **argv) {
     (void)argc;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_pairs),    cmocka_unit_test(test_names_and_kinds),
-                                       cmocka_unit_test(test_msh),      cmocka_unit_test(test_medit),
-                                       cmocka_unit_test(test_inp),      cmocka_unit_test(test_inp_decks),
-                                       cmocka_unit_test(test_editors),  cmocka_unit_test(test_vtk),
-                                       cmocka_unit_test(test_vegb),     cmocka_unit_test(test_quadratic),
-                                       cmocka_unit_test(test_surfaces), cmocka_unit_test(test_memory),
-                                       cmocka_unit_test(test_full_disk)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pairs),  cmocka_unit_test(test_names_and_kinds), cmocka_unit_test(test_msh),
+        cmocka_unit_test(test_medit),  cmocka_unit_test(test_editors),         cmocka_unit_test(test_vtk),
+        cmocka_unit_test(test_vegb),   cmocka_unit_test(test_quadratic),       cmocka_unit_test(test_surfaces),
+        cmocka_unit_test(test_memory), cmocka_unit_test(test_full_disk)};
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
