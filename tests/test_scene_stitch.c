@@ -415,8 +415,8 @@ static void test_checkpoint(void **state) {
     scene_destroy(s);
 }
 
-// The experiment: attachment is within a thousandth of scratch in every mode that is asked for, the last among them (with
-// as many old modes as new ones it is not), the old basis is far off; its files are there.
+// The experiment: attachment is within a thousandth of scratch in every mode that is asked for, the last among them
+// (with as many old modes as new ones it is not), the old basis is far off; its files are there.
 static void test_experiment(void **state) {
     (void)state;
     scene           *s = load(BARS, 0, NULL);
