@@ -58,7 +58,21 @@ static double mass_norm(const modes_problem *problem, int n, const double *x, do
     return sqrt(fmax(0, dense_dot(n, x, work)));
 }
 
-// Principal directions, in energy, of K^-1 K x of the given fields: into X, *kept of them.
+// X = K^-1 K x of the given fields and their energies E = X^T K X; B is work space like X.
+static fem_status given_responses(const modes_problem *problem, const modes_recipe *recipe, modes_inverse *inverse,
+                                  int n, double *X, double *B, double *E) {
+    int g = recipe->given_count;
+    fem_sparse_multiply(problem->K, g, recipe->given, B);
+    fem_status status = modes_inverse_solve(inverse, g, B, X);
+    if (status != FEM_OK) return status;
+    fem_sparse_multiply(problem->K, g, X, B);
+    dense_gemm(true, false, g, g, n, 1, X, B, 0, E);
+    for (int i = 0; i < g; i++)
+        for (int j = 0; j < i; j++) E[i * g + j] = E[j * g + i] = 0.5 * (E[i * g + j] + E[j * g + i]);
+    return FEM_OK;
+}
+
+// Principal directions, in energy, of the responses to the given fields: into X, *kept of them.
 static fem_status given_directions(const modes_problem *problem, const modes_recipe *recipe, modes_inverse *inverse,
                                    int n, double *X, int *kept) {
     fem_status status = FEM_OK;
@@ -70,12 +84,7 @@ static fem_status given_directions(const modes_problem *problem, const modes_rec
         status = fem_fail(FEM_NO_MEMORY, "no memory for %d fields", g);
         goto done;
     }
-    fem_sparse_multiply(problem->K, g, recipe->given, B);
-    FEM_TRY(modes_inverse_solve(inverse, g, B, X));
-    fem_sparse_multiply(problem->K, g, X, B);
-    dense_gemm(true, false, g, g, n, 1, X, B, 0, E);
-    for (int i = 0; i < g; i++)
-        for (int j = 0; j < i; j++) E[i * g + j] = E[j * g + i] = 0.5 * (E[i * g + j] + E[j * g + i]);
+    FEM_TRY(given_responses(problem, recipe, inverse, n, X, B, E));
     FEM_TRY(dense_symmetric_eigen(g, E, values));
     *kept = 0;
     while (*kept < g && *kept < recipe->given_most && values[g - 1 - *kept] > recipe->given_share) ++*kept;
@@ -86,22 +95,50 @@ done:
     return status;
 }
 
-// More linear modes where all directions of the given fields and two others would not fit.
+// How many directions of the first `fields` hold more than `share`. values, work: given_count, and its square
+static fem_status count_directions(int all, int fields, const double *E, double share, double *values, double *work,
+                                   int *found) {
+    for (int i = 0; i < fields; i++) memcpy(work + i * fields, E + i * all, (size_t)fields * sizeof *work);
+    fem_status status = dense_symmetric_eigen(fields, work, values);
+    *found = 0;
+    while (status == FEM_OK && *found < fields && values[fields - 1 - *found] > share) ++*found;
+    return status;
+}
+
+// More linear modes where all directions of the given fields and two others would not fit: spare ones, and for those
+// that the fields cannot do without, those of derivatives. Where that is not enough and what would be missing is large,
+// the last fields are left out, so that the first come out right.
+enum { MISSED = 10 }; // times given_need
 static fem_status make_room(const modes_problem *problem, modes_recipe *recipe, modes_inverse *inverse) {
     fem_status status = FEM_OK;
-    int        n = 3 * problem->mesh->vertex_count, kept = 0;
+    int        n = 3 * problem->mesh->vertex_count, g = recipe->given_count, kept = 0, needed = 0;
     int        linear = recipe->derivatives > 0 ? recipe->linear : recipe->count;
-    double    *X = fem_alloc((size_t)n * (size_t)recipe->given_count, sizeof *X);
-    if (!X) return fem_fail(FEM_NO_MEMORY, "no memory for %d fields", recipe->given_count);
-    modes_recipe all = *recipe;
-    all.given_most = recipe->given_count;
-    FEM_TRY(given_directions(problem, &all, inverse, n, X, &kept));
+    size_t     size = (size_t)n * (size_t)g, square = (size_t)g * (size_t)g;
+    double    *X = fem_alloc(size, sizeof *X), *B = fem_alloc(size, sizeof *B), *E = fem_alloc(square, sizeof *E);
+    double    *work = fem_alloc(square, sizeof *work), *values = fem_alloc((size_t)g, sizeof *values);
+    if (!X || !B || !E || !work || !values) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %d fields", g);
+        goto done;
+    }
+    FEM_TRY(given_responses(problem, recipe, inverse, n, X, B, E));
+    FEM_TRY(count_directions(g, g, E, recipe->given_share, values, work, &kept));
     int more = kept + 2 - linear;
     if (more < kept - recipe->given_most) more = kept - recipe->given_most;
     more = more < recipe->given_spare ? more : recipe->given_spare;
     if (more > 0) recipe->linear += more, recipe->count += more, recipe->given_most += more;
+    if (!(recipe->given_need > 0)) goto done;
+    for (int many = 1; many > 0;) {
+        FEM_TRY(count_directions(g, recipe->given_count, E, MISSED * recipe->given_need, values, work, &many));
+        many -= recipe->count;
+        if (many > 0) recipe->given_count--;
+    }
+    FEM_TRY(count_directions(g, recipe->given_count, E, recipe->given_need, values, work, &needed));
+    if (needed > recipe->count) needed = recipe->count;
+    if (needed > recipe->given_most) recipe->given_most = needed;
+    if (needed > recipe->linear) recipe->linear = needed;
+    if (recipe->linear >= recipe->count) recipe->derivatives = 0;
 done:
-    fem_free(X);
+    fem_free(X), fem_free(B), fem_free(E), fem_free(work), fem_free(values);
     return status;
 }
 
@@ -428,7 +465,7 @@ fem_status modes_build(const modes_problem *problem, const fem_body *body, const
     report.seconds_factor = fem_seconds() - begun;
     begun = fem_seconds();
     modes_recipe own = *recipe;
-    if (own.given_count > 0 && own.given_spare > 0) FEM_TRY(make_room(problem, &own, inverse));
+    if (own.given_count > 0) FEM_TRY(make_room(problem, &own, inverse));
     FEM_TRY(linear_modes(problem, &own, inverse, progress, &basis, &report));
     report.seconds_linear = fem_seconds() - begun;
     if (own.derivatives > 0) FEM_TRY(add_derivatives(problem, body, &own, inverse, progress, &basis, &report));

@@ -25,10 +25,11 @@ typedef struct modes_recipe {
     // Krylov: fields that come before all other linear modes, n x given_count, scaled to a strain energy that counts as
     // 1 (x^T K x). Of each K^-1 K x is taken: x less the static response to what it does at the supports. Directions
     // that hold less than `given_share` of that energy are left out; at most given_most. Where they
-    // need it there are up to given_spare linear modes and columns more than asked for.
+    // need it there are up to given_spare linear modes and columns more than asked for. Directions that hold more than
+    // `given_need` (0: none) are linear modes even where derivatives then get fewer columns, or none.
     int                   given_count, given_most, given_spare;
     const double         *given;
-    double                given_share;
+    double                given_share, given_need;
     modes_inverse_options inverse; // how K^-1 is computed; automatic means a factorisation for vibration modes; solves
                                    // is set by the recipe
 } modes_recipe;

@@ -17,7 +17,7 @@ solver_assembly_options solver_assembly_default_options(void) {
                                      .whole_modes = 12,
                                      .spring_stiffness = 20,
                                      .spring_damping = 1,
-                                     .spring_points = 6};
+                                     .spring_points = 12};
 }
 
 solver_domain_options solver_assembly_domain_options(const solver_assembly_options *o) {

@@ -28,13 +28,16 @@ int solver_class_most_modes(int vertex_count, int fixed_count) {
 
 // ---- key -----------------------------------------------------------------------------------------------------------
 
+// Another number makes what is stored something else: when the same options lead to another basis than before.
+enum { KEY = 1 };
 static fem_hash add_int(fem_hash hash, int value) { return fem_hash_add(hash, &value, sizeof value); }
 static fem_hash add_double(fem_hash hash, double value) { return fem_hash_add(hash, &value, sizeof value); }
 
 static fem_hash class_key(const solver_class *c, const fem_mesh *around, int fixed_count, int place_count,
                           const solver_place *places, const solver_class_options *o) {
     const modes_recipe *recipe = &o->recipe;
-    const int           numbers[] = {o->modes,
+    const int           numbers[] = {KEY,
+                                     o->modes,
                                      o->spare,
                                      (int)o->forces,
                                      (int)o->mass,
@@ -191,7 +194,8 @@ static fem_status make_basis(solver_class *c, const modes_problem *problem, cons
     if (count > 0) FEM_TRY(spread_wrenches(c, place_count, places, wrenches, &spread));
     recipe.count = o->modes;
     if (!nonlinear(o->forces)) recipe.derivatives = 0;
-    if (recipe.linear == 0) recipe.linear = choose_linear(o->modes, count);
+    bool given_linear = recipe.linear > 0;
+    if (!given_linear) recipe.linear = choose_linear(o->modes, count);
     if (recipe.linear > o->modes) recipe.linear = o->modes;
     for (int k = 0; k < MODES_MOST_ORDER; k++)
         if (recipe.modes[k] > recipe.linear) recipe.modes[k] = recipe.linear;
@@ -207,6 +211,7 @@ static fem_status make_basis(solver_class *c, const modes_problem *problem, cons
         recipe.given_most = (3 * linear + 3) / 4;
         recipe.given_spare = o->spare < room ? o->spare : room;
         recipe.given_share = SEED_SHARE;
+        recipe.given_need = given_linear ? 0 : SEED_NEED;
     }
     FEM_TRY(build_basis(c, problem, body, &recipe, inverse, progress));
 done:
@@ -214,18 +219,64 @@ done:
     return status;
 }
 
-// Of a basis of the piece with its collar, the rows of the piece, which come first.
-static fem_status narrow(solver_class *c) {
+// What is left of a column of n when orthonormal ones (`count` in Q) are taken out becomes the next of them, if it is
+// more than a part `least` of it.
+static bool take_column(size_t n, int count, double *Q, const double *column, double least) {
+    double *left = Q + n * (size_t)count, size = dense_norm((int)n, column);
+    memcpy(left, column, n * sizeof *left);
+    for (int pass = 0; pass < 2; pass++)
+        for (int k = 0; k < count; k++)
+            dense_axpy((int)n, -dense_dot((int)n, Q + n * (size_t)k, left), Q + n * (size_t)k, left);
+    double rest = dense_norm((int)n, left);
+    if (!(rest > least * size)) return false;
+    dense_scale((int)n, 1 / rest, left);
+    return true;
+}
+
+// Of a basis of the piece with its collar, the rows of the piece, which come first. Columns that differ in the collar
+// alone would be one coordinate twice, and what moves a free piece as a whole while its collar deforms is no coordinate
+// either: without mass, both would have any frequency. So columns that depend on the ones before, or on rigid motions,
+// to NARROW are left out. The first `own` columns are modes, and stay before the others.
+#define NARROW 1e-4
+static fem_status narrow(solver_class *c, int *own) {
     modes_basis basis = {0};
-    size_t      n = 3 * (size_t)c->mesh.vertex_count;
-    fem_status  status = modes_basis_allocate(&basis, (int)n, c->basis.r);
-    if (status != FEM_OK) return status;
-    for (size_t l = 0; l < (size_t)basis.r; l++)
-        memcpy(basis.U + n * l, c->basis.U + (size_t)c->basis.n * l, n * sizeof *basis.U);
-    memcpy(basis.omega2, c->basis.omega2, (size_t)basis.r * sizeof *basis.omega2);
+    size_t      n = 3 * (size_t)c->mesh.vertex_count, all = (size_t)c->basis.n;
+    int         r = c->basis.r, found = 0, kept = 0, modes = 0;
+    double     *Q = fem_alloc(n * (size_t)(r + 7), sizeof *Q), *rigid = fem_calloc(n, sizeof *rigid);
+    int        *keep = fem_alloc((size_t)r, sizeof *keep);
+    fem_status  status = FEM_OK;
+    if (!Q || !rigid || !keep) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %d modes", r);
+        goto done;
+    }
+    for (int k = 0; k < 6 && !c->fixed; k++) {
+        const double axis[3] = {k % 3 == 0, k % 3 == 1, k % 3 == 2};
+        for (size_t v = 0; v < n; v += 3) {
+            vec3_cross(rigid + v, axis, c->mesh.vertices + v);
+            if (k < 3) memcpy(rigid + v, axis, sizeof axis);
+        }
+        found += take_column(n, found, Q, rigid, 0);
+    }
+    for (int l = 0; l < r; l++) {
+        if (!take_column(n, found, Q, c->basis.U + all * (size_t)l, NARROW)) continue;
+        keep[kept++] = l, found++;
+        modes += l < *own;
+    }
+    if (kept == 0) {
+        status = fem_fail(FEM_BAD_INPUT, "its modes do not deform it");
+        goto done;
+    }
+    FEM_TRY(modes_basis_allocate(&basis, (int)n, kept));
+    for (int k = 0; k < kept; k++) {
+        memcpy(basis.U + n * (size_t)k, c->basis.U + all * (size_t)keep[k], n * sizeof *basis.U);
+        basis.omega2[k] = c->basis.omega2[keep[k]];
+    }
     modes_basis_destroy(&c->basis);
     c->basis = basis;
-    return FEM_OK;
+    *own = modes;
+done:
+    fem_free(Q), fem_free(rigid), fem_free(keep);
+    return status;
 }
 
 // K at rest
@@ -292,9 +343,10 @@ static fem_status make_stored(solver_class *c, const fem_mesh *mesh, const fem_b
     FEM_TRY(make_basis(c, &problem, body, inverse, fields, fixed_count, place_count, places, o, progress));
     own = c->basis.r;
     if (o->carrier && inverse)
-        FEM_TRY(class_add_carried(c, &problem, inverse, fixed_count, fixed, o->carrier, seeds, fields));
+        FEM_TRY(class_add_carried(c, &problem, inverse, fixed_count, fixed, place_count, places, o->carrier, seeds,
+                                  fields, c->whole));
     if (seeds > 0) FEM_TRY(class_measure_seeds(c, K, seeds, fields));
-    if (mesh != &c->mesh) FEM_TRY(narrow(c));
+    if (mesh != &c->mesh) FEM_TRY(narrow(c, &own));
     c->seconds_modes = fem_seconds() - begun;
     begun = fem_seconds();
     if (o->forces == SOLVER_FORCES_POLYNOMIAL) {

@@ -6,6 +6,11 @@
 // above a tolerance, and the shapes are H x. Before them come the shapes that the modes of the whole body make there,
 // which the parent's basis has too. None couples with another by energy. What the interface does is measured by the
 // forces that a shape makes there, which do work on the shape alone: not on the others, and not on rigid motions.
+//
+// Small strain is not all: far from the interface the response may be a turn of all that hangs there, a lever, whose
+// inertia (or spring) the parent would not feel. With the mass of the class and that of what hangs on its places, which
+// move rigidly, x.B x = w^2 (H x).m (H x) is the kinetic energy at the highest frequency w that has to be right. It
+// must not be above the tolerance either for what is left when the class follows.
 #include "libsolver/class_internal.h"
 
 #include <string.h>
@@ -58,6 +63,9 @@ static void symmetric(int n, double *A) {
         for (int j = 0; j < i; j++) A[i * n + j] = A[j * n + i] = 0.5 * (A[i * n + j] + A[j * n + i]);
 }
 
+// Of a direction of unit energy in the parent: strain that is rounding.
+#define NO_STRAIN 1e-12
+
 // The shapes that are found, with their K S, of unit energy.
 typedef struct shapes {
     int     n, count, most;
@@ -107,8 +115,84 @@ done:
     return status;
 }
 
+// w^2 H^T m H, with rigid inertia on the places: its square root's rows are not needed, only the matrix.
+static fem_status find_motion(const modes_problem *problem, double omega2, int place_count, const solver_place *places,
+                              size_t n, int count, const double *H, double *MH, double *B) {
+    fem_status status = FEM_OK;
+    size_t     all = (size_t)count, most = 0;
+    double    *X = NULL, *rows = NULL, *motion = fem_alloc(6 * all, sizeof *motion);
+    double    *wrench = fem_alloc(6 * all, sizeof *wrench);
+    for (int i = 0; i < place_count; i++)
+        if ((size_t)places[i].count > most) most = (size_t)places[i].count;
+    X = fem_alloc(3 * most, sizeof *X), rows = fem_alloc(18 * most, sizeof *rows);
+    if (!motion || !wrench || !X || !rows) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %d shapes", count);
+        goto done;
+    }
+    fem_sparse_multiply(problem->M, count, H, MH);
+    dense_gemm(true, false, count, count, (int)n, omega2, H, MH, 0, B);
+    for (int i = 0; i < place_count; i++) {
+        const solver_place *place = &places[i];
+        size_t              points = (size_t)place->count;
+        if (!place->child) continue;
+        for (size_t k = 0; k < points; k++)
+            memcpy(X + 3 * k, problem->mesh->vertices + 3 * (size_t)place->vertices[k], 3 * sizeof *X);
+        FEM_TRY(domain_interface_wrenches(place->count, X, place->weights, place->pull, rows));
+        for (size_t l = 0; l < all; l++)
+            for (size_t c = 0; c < 6; c++) {
+                motion[6 * l + c] = 0;
+                for (size_t k = 0; k < points; k++)
+                    motion[6 * l + c] +=
+                        vec3_dot(rows + 3 * (points * c + k), H + n * l + 3 * (size_t)place->vertices[k]);
+            }
+        dense_gemm(false, false, 6, count, 6, omega2, place->inertia, motion, 0, wrench);
+        dense_gemm(true, false, count, count, 6, 1, motion, wrench, 1, B);
+    }
+    symmetric(count, B);
+done:
+    fem_free(X), fem_free(rows), fem_free(motion), fem_free(wrench);
+    return status;
+}
+
+// The directions in which H x moves too much, largest first, and of these what strains.
+static fem_status add_motions(shapes *s, const modes_problem *problem, double omega2, int place_count,
+                              const solver_place *places, int count, const double *H, const double *KH,
+                              const double *stiffness, double tolerance, int *added) {
+    fem_status status = FEM_OK;
+    size_t     n = (size_t)s->n, all = (size_t)count;
+    double    *B = fem_alloc(all * all, sizeof *B), *other = fem_alloc(all * all, sizeof *other);
+    double    *values = fem_alloc(all, sizeof *values), *X = fem_alloc(n * all, sizeof *X);
+    int        taken = 0, before = s->count;
+    if (!B || !other || !values || !X) {
+        status = fem_fail(FEM_NO_MEMORY, "no memory for %d shapes", count);
+        goto done;
+    }
+    FEM_TRY(find_motion(problem, omega2, place_count, places, n, count, H, X, B));
+    memcpy(other, stiffness, all * all * sizeof *other);
+    FEM_TRY(dense_generalized_eigen(count, B, other, values));
+    while (taken < count && taken < s->most - s->count && values[count - 1 - taken] > tolerance) taken++;
+    if (taken > 0) {
+        const double *directions = B + all * (all - (size_t)taken);
+        double       *KX = fem_alloc(n * (size_t)taken, sizeof *KX);
+        if (!KX) {
+            status = fem_fail(FEM_NO_MEMORY, "no memory for %d shapes", count);
+            goto done;
+        }
+        dense_gemm(false, false, s->n, taken, count, 1, H, directions, 0, X);
+        dense_gemm(false, false, s->n, taken, count, 1, KH, directions, 0, KX);
+        status = add_directions(s, taken, X, KX, NULL, NO_STRAIN);
+        fem_free(KX);
+    }
+done:
+    *added = s->count - before;
+    fem_free(B), fem_free(other), fem_free(values), fem_free(X);
+    return status;
+}
+
 fem_status class_add_carried(solver_class *c, const modes_problem *problem, modes_inverse *inverse, int fixed_count,
-                             const int *fixed, const solver_carrier *carrier, int field_count, const double *fields) {
+                             const int *fixed, int place_count, const solver_place *places,
+                             const solver_carrier *carrier, int field_count, const double *fields,
+                             const double *field_omega2) {
     fem_status status = FEM_OK;
     int        count = carrier->count, n = c->basis.n, wide = count > field_count ? count : field_count;
     size_t     length = (size_t)n, size = length * (size_t)wide;
@@ -131,8 +215,16 @@ fem_status class_add_carried(solver_class *c, const modes_problem *problem, mode
             memcpy(H + length * l + 3 * (size_t)fixed[k], carrier->rows + 3 * ((size_t)fixed_count * l + k),
                    3 * sizeof *H);
     FEM_TRY(respond(problem, inverse, n, count, H, KH));
-    FEM_TRY(deflate(&s, count, H, KH));
-    FEM_TRY(add_directions(&s, count, H, KH, carrier->stiffness, carrier->tolerance));
+    for (int pass = 0, added = 1; pass < 4 && added > 0; pass++) { // motions, strains, and what these leave of motions
+        FEM_TRY(deflate(&s, count, H, KH));
+        if (pass == 1) {
+            FEM_TRY(add_directions(&s, count, H, KH, carrier->stiffness, carrier->tolerance));
+        } else if (field_count > 0) {
+            FEM_TRY(add_motions(&s, problem, field_omega2[field_count - 1], place_count, places, count, H, KH,
+                                carrier->stiffness, carrier->tolerance, &added));
+            if (pass == 0) added = 1;
+        }
+    }
     for (int k = 0; k < s.count; k++) { // unit mass, like the other modes
         double *shape = s.S + length * (size_t)k;
         fem_sparse_multiply(problem->M, 1, shape, KH);

@@ -11,11 +11,15 @@ fem_status class_bracing(const solver_class *c, int place_count, const solver_pl
 
 // Of the energy of a mode of the whole body: directions of it that hold less in a piece are not worth a coordinate.
 #define SEED_SHARE 1e-4
+// Those that hold more come before derivatives where there is not room for both.
+#define SEED_NEED 0.01
 
 // Adds the shapes of the interface to the parent to the basis of the piece (with its collar), with their static
-// responses. fields: those of the seeds, on the piece with its collar; NULL: none.
+// responses. fields: those of the seeds, on the piece with its collar, and their squared frequencies; NULL: none.
 fem_status class_add_carried(solver_class *c, const modes_problem *problem, modes_inverse *inverse, int fixed_count,
-                             const int *fixed, const solver_carrier *carrier, int field_count, const double *fields);
+                             const int *fixed, int place_count, const solver_place *places,
+                             const solver_carrier *carrier, int field_count, const double *fields,
+                             const double *field_omega2);
 // Fills `whole` with what the columns cannot show of the fields. K: of the piece with its collar, as the basis is.
 fem_status class_measure_seeds(solver_class *c, const fem_sparse *K, int count, const double *fields);
 // Puts what is carried into polynomial forces: linear, but coupled with all modes. K: of the piece.
