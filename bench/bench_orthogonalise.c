@@ -92,7 +92,7 @@ static bench_time measure(work *w, int runs) {
         if (status == FEM_INDEFINITE) return (bench_time){.minimum = NAN, .median = NAN};
         bench_try(status);
     }
-    bench_try(modes_mass_gram(&w->mass, w->report.rank, w->U, w->gram));
+    bench_try(modes_mass_gram(&w->mass, 0, w->report.rank, w->U, w->gram));
     w->report.orthogonality = tall_distance_from_identity(w->report.rank, w->gram);
     qsort(seconds, (size_t)runs, sizeof *seconds, bench_compare);
     return (bench_time){.minimum = seconds[0], .median = seconds[runs / 2]};
@@ -201,7 +201,7 @@ static void figure_6(modes_case *c, const double *X) {
             memcpy(U, X, (size_t)c->n * R * sizeof *U);
             bench_try(modes_orthogonaliser_create(&orthogonaliser, &c->problem, &options, R, U));
             bench_try(modes_orthogonaliser_add(orthogonaliser, R, &kept));
-            bench_try(modes_mass_gram(&mass, kept, U, gram));
+            bench_try(modes_mass_gram(&mass, 0, kept, U, gram));
             for (int i = 0; i < kept; i++)
                 for (int j = 0; j < i; j++) {
                     double cosine = fabs(gram[i * kept + j]) / sqrt(gram[i * kept + i] * gram[j * kept + j]);
@@ -260,7 +260,7 @@ static void figure_7(const modes_case *c, const modes_mass *mass, const double *
     if (rank < MOST) bench_try(fem_fail(FEM_BAD_INPUT, "%s: dependent columns", c->name));
     modes_mass_multiply(mass, MOST, X, MX);
     bench_try(tall_inner(c->n, MOST, MOST, U, MX, cross)); // entry (j, i) at [i * MOST + j]
-    bench_try(modes_mass_gram(mass, MOST, U, unit));
+    bench_try(modes_mass_gram(mass, 0, MOST, U, unit));
     double deviation_later = histogram(cross, gram, unit, later, &small_later);
     printf(
         "   Fig. 7, %d cosines of %s: standard deviation %.3f, %.0f %% within 0.12, %.1f %% below the threshold "
@@ -295,7 +295,7 @@ int main(int argc, char **argv) {
         printf("   %s: %d tets, %d dofs\n", c.name, c.mesh.element_count, c.n);
         double *X = raw_columns(&c, MOST), *gram = require(fem_alloc(MOST * MOST, sizeof *gram));
         bench_try(modes_mass_create(&mass, &c.M));
-        bench_try(modes_mass_gram(&mass, MOST, X, gram));
+        bench_try(modes_mass_gram(&mass, 0, MOST, X, gram));
         figure_7(&c, &mass, X, gram);
         if (b == 2) figure_4(&c, X), figure_5(&c, X, gram), figure_6(&c, X);
         modes_mass_destroy(&mass);

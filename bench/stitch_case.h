@@ -217,25 +217,27 @@ static inline void make_dinosaur(stitch_model *m) {
     fem_free(pairs), fem_free(within), fem_free(held);
 }
 
-// A hollow ball of three bands; the uppermost becomes a hundred times stiffer. Its lowest patch is held.
-enum { OBALL = 31 };
+// A hollow ball in bands, three by two cuts; the uppermost becomes a hundred times stiffer. Its lowest patch is held.
+enum { OBALL = 31, OBALL_CUTS = OBALL - 1 };
 static inline bool oball_cell(int i, int j, int k) {
     return i < 2 || j < 2 || k < 2 || i >= OBALL - 2 || j >= OBALL - 2 || k >= OBALL - 2;
 }
-static inline void make_oball(stitch_model *m, int springs) {
+static inline void make_oball(stitch_model *m, int springs, int cuts) {
     const int    origin[3] = {0, 0, 0};
     const double normal[3] = {0, 0, 1};
-    int          counts[2], *pairs[2], *all;
+    int          counts[OBALL_CUTS], *pairs[OBALL_CUTS], *all, total = 0;
     grid_mesh(&m->body.mesh, OBALL, OBALL, OBALL, origin, oball_cell);
-    for (int b = 0; b < 2; b++) {
-        const double point[3] = {0, 0, b ? 21 : 10};
+    for (int b = 0; b < cuts; b++) {
+        const double point[3] = {0, 0, round((b + 1) * OBALL / (cuts + 1.0))};
         bench_try(fem_mesh_cut_plane(&m->body.mesh, point, normal, NULL, &counts[b], &pairs[b]));
+        total += counts[b];
     }
-    all = fem_alloc(2 * ((size_t)counts[0] + (size_t)counts[1]), sizeof *all);
+    all = fem_alloc(2 * (size_t)total, sizeof *all);
     if (!all) bench_try(fem_fail(FEM_NO_MEMORY, "no memory for stitches"));
-    memcpy(all, pairs[0], 2 * (size_t)counts[0] * sizeof *all);
-    memcpy(all + 2 * counts[0], pairs[1], 2 * (size_t)counts[1] * sizeof *all);
-    set_stitches(m, counts[0] + counts[1], all, springs);
+    total = 0;
+    for (int b = 0; b < cuts; total += counts[b++])
+        memcpy(all + 2 * total, pairs[b], 2 * (size_t)counts[b] * sizeof *all);
+    set_stitches(m, total, all, springs);
     unsigned char *held = marks(&m->body.mesh);
     for (int v = 0; v < m->body.mesh.vertex_count; v++) held[v] = m->body.mesh.vertices[3 * (size_t)v + 2] < 0.5;
     int high = 0;
@@ -244,7 +246,8 @@ static inline void make_oball(stitch_model *m, int springs) {
     m->scaled = high, m->factor = 100;
     round_out(&m->body.mesh, OBALL, 0);
     finish_model(m, "oball", 0.01, held);
-    fem_free(pairs[0]), fem_free(pairs[1]), fem_free(all), fem_free(held);
+    for (int b = 0; b < cuts; b++) fem_free(pairs[b]);
+    fem_free(all), fem_free(held);
 }
 
 static inline void stitch_model_destroy(stitch_model *m) {

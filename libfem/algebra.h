@@ -89,8 +89,8 @@ void dense_gemm(bool transpose_a, bool transpose_b, int m, int n, int k, double 
 void dense_gemm_part(bool transpose_a, bool transpose_b, int m, int n, int k, double alpha, const double *A, int lda,
                      const double *B, int ldb, double beta, double *C, int ldc);
 
-// X (m x n, leading dimension ldx) <- X T, T upper triangular (n x n; what is below is not read)
-void dense_multiply_upper(int m, int n, const double *T, double *X, int ldx);
+// X (m x n, leading dimension ldx) <- X T, T upper triangular (n x n, leading dimension ldt; what is below is not read)
+void dense_multiply_upper(int m, int n, const double *T, int ldt, double *X, int ldx);
 // G (n x n, upper triangle and diagonal) = A^T A for A of m x n with leading dimension lda
 void dense_gram(int m, int n, const double *A, int lda, double *G);
 

@@ -47,9 +47,9 @@ void dense_gemm(bool transpose_a, bool transpose_b, int m, int n, int k, double 
                     beta, C, m);
 }
 
-void dense_multiply_upper(int m, int n, const double *T, double *X, int ldx) {
+void dense_multiply_upper(int m, int n, const double *T, int ldt, double *X, int ldx) {
     if (m == 0 || n == 0) return;
-    cblas_dtrmm(CblasColMajor, CblasRight, CblasUpper, CblasNoTrans, CblasNonUnit, m, n, 1, T, n, X, ldx);
+    cblas_dtrmm(CblasColMajor, CblasRight, CblasUpper, CblasNoTrans, CblasNonUnit, m, n, 1, T, ldt, X, ldx);
 }
 
 void dense_gram(int m, int n, const double *A, int lda, double *G) {

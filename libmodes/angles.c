@@ -30,7 +30,7 @@ fem_status modes_principal_angles(const modes_problem *problem, int a, const dou
     }
     FEM_TRY(modes_mass_create(&mass, problem->M));
     FEM_TRY(split(&mass, a, A, b, B, C, E));
-    FEM_TRY(modes_mass_gram(&mass, b, E, G)); // sin^2, ascending
+    FEM_TRY(modes_mass_gram(&mass, 0, b, E, G)); // sin^2, ascending
     FEM_TRY(dense_symmetric_eigen(b, G, sine));
     FEM_TRY(dense_svd(a, b, C, cosine, NULL)); // descending
     for (int j = 0; j < b; j++) {

@@ -12,6 +12,10 @@
 
 static const double independent = 1e-12; // squared sine below which a candidate counts as one of those before it
 
+// Columns U = X S C are as orthogonal as G is exact: E = C^T dG C, at most |dG| times the sums of the sizes of two
+// columns' coefficients, which grow where unit candidates cancel. An entry of G, at most 1, is off by rounding.
+static const double rounding = 4.4e-16, orthogonal = 1e-13;
+
 modes_condense_options modes_condense_default_options(void) {
     return (modes_condense_options){.method = MODES_PCA,
                                     .scaling = MODES_SCALE_FREQUENCY,
@@ -35,6 +39,8 @@ typedef struct condensation {
     double                       *panel;   // n x MODES_PANEL
     double                       *U;       // n x width
     int                           width;   // r, or the columns of the sketch, or (PCA by energy) m
+    int                           trusted; // first columns that are orthonormal as they are, and (PCA)
+    double                        trust;   // how much at least
     modes_condense_report         report;
 } condensation;
 
@@ -254,6 +260,16 @@ static void measure_energy(condensation *c) { // of the first r singular values
     c->report.energy_kept = kept / total_energy(c);
 }
 
+// Coefficients C (m x r) of unit candidates: as far as they are small, columns need no polishing.
+static void trust_columns(condensation *c, const double *C) {
+    for (; c->trusted < c->r; c->trusted++) {
+        double sum = 0;
+        for (int j = 0; j < c->m; j++) sum += fabs(C[(size_t)c->trusted * (size_t)c->m + (size_t)j]);
+        if (!(rounding * sum * sum <= orthogonal)) break;
+        c->trust = fmax(c->trust, rounding * sum * sum);
+    }
+}
+
 static fem_status pca(condensation *c) {
     fem_status status = FEM_OK;
     int        m = c->m, n = c->n, rank = 0;
@@ -285,6 +301,7 @@ static fem_status pca(condensation *c) {
                 sum -= L[(size_t)k * (size_t)m + (size_t)pivots[l]] * G[(size_t)i * (size_t)m + (size_t)pivots[l]];
             G[(size_t)i * (size_t)m + (size_t)pivots[k]] = sum / L[(size_t)k * (size_t)m + (size_t)pivots[k]];
         }
+    if (c->options->metric == MODES_METRIC_MASS) trust_columns(c, G);
     for (int i = 0; i < c->r; i++)
         for (int j = 0; j < m; j++) G[(size_t)i * (size_t)m + (size_t)j] *= c->scale[j];
     FEM_TRY(allocate_columns(c, c->r));
@@ -419,7 +436,9 @@ static fem_status finish(condensation *c, modes_basis *basis) {
     int        n = c->n, rank = 0;
     double    *T = NULL;
     if (c->options->method == MODES_PCA) { // nearly orthonormal by construction
-        status = modes_mass_polish(&c->mass, c->r, c->U, &c->report.orthogonality);
+        status = modes_mass_polish(&c->mass, c->trusted, c->r, c->U, &c->report.orthogonality);
+        c->report.orthogonality = fmax(c->report.orthogonality, c->trust);
+        c->report.polished = c->r - c->trusted;
         rank = status == FEM_OK ? c->r : 0;
         if (status == FEM_INDEFINITE) status = FEM_OK;
         FEM_TRY(status);

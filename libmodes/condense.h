@@ -41,7 +41,8 @@ typedef struct modes_condense_report {
     double *singular;         // singular_count: of the scaled candidates, descending; caller frees
     int     singular_count;   // all of them (PCA), those of the sketch (randomized), 0 (random projection)
     double  energy_kept;      // fraction that lies in the span of the basis
-    double  orthogonality;    // max |U^T M U - I|
+    double  orthogonality;    // max |U^T M U - I|, of PCA at most that
+    int     polished;         // columns of PCA that rounding had left too far from that at first
     double  seconds_scale, seconds_condense, seconds_finish; // weights, the method itself, orthonormalising and report
 } modes_condense_report;
 

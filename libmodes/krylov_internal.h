@@ -17,8 +17,8 @@ void tall_add(int n, int a, int b, double alpha, const double *A, const double *
 void tall_product(int n, int a, int b, const double *A, const double *C, double *X); // X = A C
 // X (n x b) <- X T in its first `columns` columns, T b x columns
 fem_status tall_right(int n, int b, int columns, const double *T, double *X);
-// The same with an upper triangular T (b x b)
-void tall_right_upper(int n, int b, const double *T, double *X);
+// X (n x b) <- X T with an upper triangular T (b x b) that is the identity in its first `kept` columns
+void tall_right_upper(int n, int kept, int b, const double *T, double *X);
 // Upper triangular T with T^T G T = I on the leading columns of G (b x b, symmetric), up to the first whose pivot is
 // not above `eaten` times its diagonal entry, or not above its entry of `least` (b, may be NULL); returns their number
 // m. T is m x m.
@@ -64,16 +64,16 @@ void       modes_mass_rows_avx512(const modes_mass *mass, int columns, int begin
 fem_status modes_mass_create(modes_mass *mass, const fem_sparse *M);
 void       modes_mass_destroy(modes_mass *mass);
 void       modes_mass_multiply(const modes_mass *mass, int columns, const double *X, double *Y); // Y = M X
-// G (r x r) = U^T M U, whose columns may be made in turn: first .. end, up to the diagonal, and mirrored; best as many
-// at a time as the width says.
-fem_status modes_mass_gram(const modes_mass *mass, int r, const double *U, double *G);
+// G (r x r) = U^T M U from column `first` on; columns may be made in turn: first .. end, up to the diagonal, and
+// mirrored; best as many at a time as the width says.
+fem_status modes_mass_gram(const modes_mass *mass, int first, int r, const double *U, double *G);
 fem_status modes_mass_gram_columns(const modes_mass *mass, int first, int end, const double *U, int r, double *G);
 enum { MASS_GRAM_WIDTH = 256 };
 static inline int modes_mass_gram_width(const modes_mass *mass) { return mass->start ? MASS_GRAM_WIDTH : 32; }
-// Makes nearly mass-orthonormal columns so to rounding, keeping each as it is but for that. *orthogonality: max |U^T M
-// U
-// - I|, after a last correction by the small matrices that made it. FEM_INDEFINITE when columns depend on others.
-fem_status modes_mass_polish(const modes_mass *mass, int r, double *U, double *orthogonality);
+// Makes nearly mass-orthonormal columns so to rounding, keeping each as it is but for that; those before `first` are so
+// already and stay. *orthogonality: max |U^T M U - I| but among these, after a last correction by the small matrices
+// that made it. FEM_INDEFINITE when columns depend on others.
+fem_status modes_mass_polish(const modes_mass *mass, int first, int r, double *U, double *orthogonality);
 
 // ---- the sample of nodes of the reduced inner product (sample.c) ----------------------------------------------------
 

@@ -155,31 +155,33 @@ done:
     return status;
 }
 
-fem_status modes_mass_gram(const modes_mass *mass, int r, const double *U, double *G) {
+fem_status modes_mass_gram(const modes_mass *mass, int first, int r, const double *U, double *G) {
     fem_status status = FEM_OK;
     int        width = modes_mass_gram_width(mass);
-    for (int first = 0; status == FEM_OK && first < r; first += width)
+    for (; status == FEM_OK && first < r; first += width)
         status = modes_mass_gram_columns(mass, first, r - first < width ? r : first + width, U, r, G);
     return status;
 }
 
 // Cholesky QR [Stathopoulos, Wu 2002]. Its error is rounding times the condition of the Gram matrix, so of columns that
 // are orthonormal to a tenth one pass leaves rounding, which needs no second look.
-fem_status modes_mass_polish(const modes_mass *mass, int r, double *U, double *orthogonality) {
+fem_status modes_mass_polish(const modes_mass *mass, int first, int r, double *U, double *orthogonality) {
     const double good = 1e-13, small = 0.1, eaten = 1e-10;
     fem_status   status = FEM_OK;
     size_t       square = (size_t)r * (size_t)r;
     double      *G = fem_alloc(3 * square + 1, sizeof *G), *T = G ? G + square : NULL, *GT = G ? T + square : NULL;
     if (!G) return fem_fail(FEM_NO_MEMORY, "no memory for the Gram matrix of %d columns", r);
-    for (int pass = 0; pass < 3; pass++) {
-        FEM_TRY(modes_mass_gram(mass, r, U, G));
+    *orthogonality = 0;
+    for (int pass = 0; pass < 3 && first < r; pass++) {
+        for (size_t i = 0; i < square; i++) G[i] = i % ((size_t)r + 1) == 0;
+        FEM_TRY(modes_mass_gram(mass, first, r, U, G));
         *orthogonality = tall_distance_from_identity(r, G);
         if (*orthogonality <= good) break;
         if (!isfinite(*orthogonality) || tall_cholesky_inverse(r, G, eaten, NULL, T) < r) {
             status = fem_fail(FEM_INDEFINITE, "%d columns are dependent, or not finite", r);
             break;
         }
-        tall_right_upper(3 * mass->M->n, r, T, U);
+        tall_right_upper(3 * mass->M->n, first, r, T, U);
         if (*orthogonality > small) continue;
         dense_gemm(false, false, r, r, r, 1, G, T, 0, GT);
         dense_gemm(true, false, r, r, r, 1, T, GT, 0, G);

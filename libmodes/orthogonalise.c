@@ -254,7 +254,7 @@ fem_status modes_orthogonaliser_finish(modes_orthogonaliser *o, modes_orthogonal
         FEM_TRY(modes_reduced_finish(o));
         o->report.seconds += fem_seconds() - begin;
     }
-    FEM_TRY(modes_mass_gram(&o->mass, o->count, o->U, G));
+    FEM_TRY(modes_mass_gram(&o->mass, 0, o->count, o->U, G));
     o->report.orthogonality = tall_distance_from_identity(o->count, G);
     if (report) *report = o->report;
 done:

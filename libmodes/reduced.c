@@ -157,7 +157,7 @@ fem_status modes_reduced_finish(modes_orthogonaliser *o) {
     }
     dense_gemm(true, false, r, r, m, 1, o->S, o->S, 0, G);
     o->report.sample_orthogonality = tall_distance_from_identity(r, G);
-    FEM_TRY(modes_mass_gram(&o->mass, r, o->U, G));
+    FEM_TRY(modes_mass_gram(&o->mass, 0, r, o->U, G));
     int independent = tall_cholesky_inverse(r, G, 1e-12, NULL, T);
     if (independent < r) {
         status =

@@ -474,7 +474,7 @@ static void take_values(search *q, const double *values) {
 
 // What rounding left of the combinations is taken out.
 static fem_status polish(search *q) {
-    fem_status status = modes_mass_polish(&q->s->mass, q->basis.r, q->basis.U, &q->report.orthogonality);
+    fem_status status = modes_mass_polish(&q->s->mass, 0, q->basis.r, q->basis.U, &q->report.orthogonality);
     for (int j = 0; j < q->basis.r && status == FEM_OK; j++)
         if (!isfinite(q->basis.omega2[j]))
             status = fem_fail(FEM_INDEFINITE, "mode %d of the stitched body is not finite", j + 1);

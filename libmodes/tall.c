@@ -76,14 +76,17 @@ fem_status tall_right(int n, int b, int columns, const double *T, double *X) {
 }
 
 static void right_upper_task(void *context, int panel, int worker) {
-    tall_work *w = context;
-    int        begin = panel_begin(w->n, panel), rows = panel_begin(w->n, panel + 1) - begin;
+    tall_work    *w = context;
+    int           begin = panel_begin(w->n, panel), rows = panel_begin(w->n, panel + 1) - begin, behind = w->b - w->a;
+    const double *T = w->C + (size_t)w->a * (size_t)w->b; // columns that change anything
+    double       *X = w->X + begin, *changed = X + (size_t)w->a * (size_t)w->n;
     (void)worker;
-    dense_multiply_upper(rows, w->b, w->C, w->X + begin, w->n);
+    dense_multiply_upper(rows, behind, T + w->a, w->b, changed, w->n);
+    dense_gemm_part(false, false, rows, behind, w->a, 1, X, w->n, T, w->b, 1, changed, w->n);
 }
 
-void tall_right_upper(int n, int b, const double *T, double *X) {
-    tall_work work = {.n = n, .b = b, .C = T, .X = X};
+void tall_right_upper(int n, int kept, int b, const double *T, double *X) {
+    tall_work work = {.n = n, .a = kept, .b = b, .C = T, .X = X};
     fem_parallel_for(TALL_PANELS, right_upper_task, &work);
 }
 

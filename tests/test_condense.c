@@ -164,7 +164,7 @@ static void test_gram(void **state) {
     double *G = fem_calloc((size_t)COLUMNS * COLUMNS, 8), *H = fem_calloc((size_t)COLUMNS * COLUMNS, 8);
     for (size_t i = 0; i < n * COLUMNS; i++) U[i] = (double)modes_random_bits(&random) / 9007199254740992.0 - 0.5;
     assert_ok(modes_mass_create(&mass, &s.M));
-    assert_ok(modes_mass_gram(&mass, COLUMNS, U, G));
+    assert_ok(modes_mass_gram(&mass, 0, COLUMNS, U, G));
     assert_ok(modes_mass_gram_columns(&mass, 0, 11, U, COLUMNS, H));
     assert_ok(modes_mass_gram_columns(&mass, 11, COLUMNS, U, COLUMNS, H));
     for (int i = 0; i < COLUMNS; i++)
@@ -176,11 +176,11 @@ static void test_gram(void **state) {
             worst = fmax(worst, fabs(G[i * COLUMNS + j] - H[i * COLUMNS + j]) / size);
         }
     assert_true(worst < 1e-13);
-    assert_ok(modes_mass_polish(&mass, KEPT, U, &orthogonality));
+    assert_ok(modes_mass_polish(&mass, 0, KEPT, U, &orthogonality));
     for (int j = 0; j < KEPT; j++) // each 0.02 of the one before it more
         for (size_t i = 0; i < n; i++)
             V[(size_t)j * n + i] = U[(size_t)j * n + i] + (j > 0 ? 0.02 * U[(size_t)(j - 1) * n + i] : 0);
-    assert_ok(modes_mass_polish(&mass, KEPT, V, &orthogonality));
+    assert_ok(modes_mass_polish(&mass, 0, KEPT, V, &orthogonality));
     for (int i = 0; i < KEPT; i++)
         for (int j = 0; j < KEPT; j++) {
             gram = fmax(gram, fabs(mass_product(&s, column(V, s.n, i), column(V, s.n, j)) - (i == j)));
@@ -191,6 +191,53 @@ static void test_gram(void **state) {
     assert_true(gram < 1e-13 && orthogonality < 1e-13 && away < 1e-12);
     modes_mass_destroy(&mass);
     fem_free(U), fem_free(V), fem_free(G), fem_free(H);
+    sample_destroy(&s);
+}
+
+// Columns of which the coefficients say that rounding has not harmed them are left as they are: what is said is never
+// less than the truth, be all of them trusted, some or none, and candidates ever so nearly dependent.
+static void test_trust(void **state) {
+    (void)state;
+    sample       s;
+    modes_pool   pool = {0};
+    int          kinds[3] = {0}; // nothing polished, some, all
+    double       narrowest = INFINITY;
+    const double lean[] = {1, 1e-2, 1e-5}; // of derivatives, from the one before
+    const int    sizes[] = {4, 12, 30, 60, 90};
+    sample_create(&s, FEM_T4, cells, FEM_STVK, true, 12);
+    for (int k = 0; k < 3; k++) {
+        make_pool(&s, &pool);
+        for (int j = 13; j < pool.count; j++) {
+            double *x = column(pool.X, s.n, j), *before = column(pool.X, s.n, j - 1);
+            for (int i = 0; i < s.n && lean[k] < 1; i++) x[i] = before[i] + lean[k] * x[i];
+        }
+        for (int variant = 0; variant < 10; variant++) {
+            modes_basis            basis = {0};
+            modes_condense_report  report;
+            modes_condense_options options = modes_condense_default_options();
+            double                 truth = 0;
+            options.r = sizes[variant / 2], options.scaling = variant % 2 ? MODES_SCALE_UNIT : MODES_SCALE_FREQUENCY;
+            fem_status status = modes_condense(&s.problem, &pool, s.basis.omega2, &options, NULL, &basis, &report);
+            if (status == FEM_BAD_INPUT) continue; // fewer columns are independent
+            assert_ok(status);
+            for (int i = 0; i < basis.r; i++)
+                for (int j = 0; j <= i; j++) {
+                    const double *x = column(basis.U, s.n, i), *y = column(basis.U, s.n, j);
+                    truth = fmax(truth, fabs(mass_product(&s, x, y) - (i == j)));
+                }
+            printf("    %2d columns, %2d polished: said %.1e, true %.1e\n", basis.r, report.polished,
+                   report.orthogonality, truth);
+            assert_true(truth < report.orthogonality + 5e-15 && report.orthogonality <= 1e-13);
+            kinds[report.polished == 0 ? 0 : report.polished < basis.r ? 1 : 2]++;
+            if (report.polished < basis.r) narrowest = fmin(narrowest, report.orthogonality / truth);
+            fem_free(report.singular);
+            modes_basis_destroy(&basis);
+        }
+        modes_pool_destroy(&pool);
+    }
+    printf("  bases with nothing, something, all polished: %d, %d, %d; said at least %.1f times the truth\n", kinds[0],
+           kinds[1], kinds[2], narrowest);
+    assert_true(kinds[0] > 2 && kinds[1] > 2 && kinds[0] + kinds[1] + kinds[2] > 20);
     sample_destroy(&s);
 }
 
@@ -690,13 +737,21 @@ static void test_keep(void **unused) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keep),         cmocka_unit_test(test_pca),
-        cmocka_unit_test(test_mass_product), cmocka_unit_test(test_gram),
-        cmocka_unit_test(test_graded),       cmocka_unit_test(test_energy_and_rank),
-        cmocka_unit_test(test_methods),      cmocka_unit_test(test_projection_numbers),
-        cmocka_unit_test(test_repeatable),   cmocka_unit_test(test_select),
-        cmocka_unit_test(test_sketch),       cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_size),         cmocka_unit_test(test_allocation_failure),
+        cmocka_unit_test(test_keep),
+        cmocka_unit_test(test_pca),
+        cmocka_unit_test(test_mass_product),
+        cmocka_unit_test(test_gram),
+        cmocka_unit_test(test_trust),
+        cmocka_unit_test(test_graded),
+        cmocka_unit_test(test_energy_and_rank),
+        cmocka_unit_test(test_methods),
+        cmocka_unit_test(test_projection_numbers),
+        cmocka_unit_test(test_repeatable),
+        cmocka_unit_test(test_select),
+        cmocka_unit_test(test_sketch),
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_size),
+        cmocka_unit_test(test_allocation_failure),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
