@@ -244,7 +244,7 @@ static fem_status convert_surface(conversion *c) {
             FEM_BAD_INPUT,
             "%s is a surface and %s holds bodies: `limber mesh` fills it; as a surface it converts to .obj only", in,
             out);
-    FEM_TRY(fem_surface_read(&surface, in));
+    FEM_TRY(fem_surface_read_remarks(&surface, in, &remarks));
     if (stat(in, &about) == 0 && S_ISREG(about.st_mode))
         FEM_TRY(fem_file_read(&text, &size, in)); // a pipe is empty now
     c->writing = true;
@@ -253,10 +253,12 @@ static fem_status convert_surface(conversion *c) {
         begin_json(&json, out, surface.vertex_count, "triangles", surface.triangle_count, &remarks);
     else
         printf("%s: %d vertices, %d triangles\n", out, surface.vertex_count, surface.triangle_count);
+    if (!c->as_json) app_note_remarks(&remarks);
     if (text) compare_surface(&l, in, text);
     if (c->as_json) c->exit_code = app_json_finish(&json);
 done:
     fem_free(text);
+    fem_remarks_destroy(&remarks);
     fem_surface_destroy(&surface);
     return status;
 }

@@ -87,8 +87,9 @@ static void print_mesh(const char *path, const fem_mesh *mesh, const fem_quality
     printf("components    %d, vertices without element %d\n", q->components, q->unused_vertices);
     printf("quality       element volumes %.3g .. %.3g m^3, dihedral angles %.1f .. %.1f degrees\n", q->min_volume,
            q->max_volume, q->min_dihedral, q->max_dihedral);
-    printf("              worst %s %.3f (1 is best), element %d\n",
-           mesh->type == FEM_T4 ? "mean ratio" : "scaled Jacobian", q->min_shape, q->worst_element + mesh->file_base);
+    printf("              worst %s %.3f (1 is best), element %lld\n",
+           mesh->type == FEM_T4 ? "mean ratio" : "scaled Jacobian", q->min_shape,
+           fem_mesh_element_number(mesh, q->worst_element));
 }
 
 // ---- JSON ---------------------------------------------------------------------------------------------------------
@@ -143,7 +144,7 @@ static void json_quality(app_json *json, const fem_mesh *mesh, const fem_quality
     app_json_number(json, "min_dihedral_degrees", q->min_dihedral);
     app_json_number(json, "max_dihedral_degrees", q->max_dihedral);
     app_json_number(json, "min_shape", q->min_shape);
-    app_json_integer(json, "worst_element", q->worst_element + mesh->file_base);
+    app_json_integer(json, "worst_element", fem_mesh_element_number(mesh, q->worst_element));
     app_json_end(json);
 }
 

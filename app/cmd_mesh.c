@@ -80,10 +80,14 @@ static fem_status make_mesh(meshing *m) {
     fem_surface       surface = {0};
     fem_mesh          mesh = {0};
     fem_embedding     embedding = {0};
-    fem_remarks       remarks = {.path = m->in};
+    fem_remarks       remarks = {0};
     fem_mesher_report report = {0};
     fem_quality       quality = {0};
-    FEM_TRY(fem_surface_read(&surface, m->in));
+    m->writing = true; // nobody waits for what cannot be written, and no output replaces a file when another cannot
+    FEM_TRY(fem_file_try(m->out));
+    if (m->embed) FEM_TRY(fem_file_try(m->embed));
+    m->writing = false;
+    FEM_TRY(fem_surface_read_remarks(&surface, m->in, &remarks));
     double begin = fem_seconds();
     status = fem_mesh_fill_surface(&mesh, &surface, &m->options, &report, &remarks);
     if (status != FEM_OK) {

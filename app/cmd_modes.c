@@ -197,6 +197,8 @@ done:
 static fem_status write_results(const workpiece *w, const settings *s, const findings *found) {
     fem_status         status = FEM_OK;
     const modes_basis *basis = &found->basis;
+    for (int i = 0; i < s->write.count; i++) FEM_TRY(fem_file_try(s->write.items[i])); // all before the first
+    if (s->rotations) FEM_TRY(fem_file_try(s->rotations));
     for (int i = 0; i < s->write.count; i++) {
         const char *path = s->write.items[i];
         if (ends_with(path, ".vtu"))

@@ -2,6 +2,7 @@
 // input.
 #include "app/app.h"
 
+#include <signal.h>
 #include <string.h>
 
 static const app_command *const commands[] = {
@@ -39,6 +40,7 @@ static int unknown_command(const char *name) {
 
 int main(int argc, char **argv) {
     fem_machine_correct_blas(argv);
+    signal(SIGXFSZ, SIG_IGN); // a file beyond `ulimit -f` fails to be written, as on a full disk
     if (argc < 2) {
         print_help(stderr);
         return APP_BAD_INPUT;

@@ -115,6 +115,7 @@ fem_status fem_mesh_join(fem_mesh *result, int count, const fem_mesh *const *par
     mesh.regions = fem_calloc(regions, sizeof *mesh.regions);
     mesh.materials = fem_calloc(materials, sizeof *mesh.materials);
     mesh.file_base = parts[0]->file_base;
+    mesh.element_base = mesh.file_base;
     if (!mesh.regions || !mesh.materials) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for %zu regions", regions);
         goto done;

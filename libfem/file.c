@@ -228,18 +228,36 @@ static void drain(fem_file *file, const char *bytes, size_t size, bool last) {
     } while (size > 0 && file->status == FEM_OK);
 }
 
-// The name that is written in the end: a symbolic link is followed, so that the link stays. A file that is there must
-// be one that could be written: renaming would replace a protected one.
+// What a symbolic link says, from its own folder; false when `path` is none.
+static bool follow_link(char path[PATH_MAX]) {
+    char    target[PATH_MAX];
+    ssize_t length = readlink(path, target, sizeof target);
+    if (length <= 0 || length == sizeof target) return false;
+    const char *slash = strrchr(path, '/');
+    size_t      folder = slash && target[0] != '/' ? (size_t)(slash - path) + 1 : 0;
+    if (folder + (size_t)length >= PATH_MAX) return false;
+    memcpy(path + folder, target, (size_t)length);
+    path[folder + (size_t)length] = 0;
+    return true;
+}
+
+// The name that is written in the end: symbolic links are followed, so that they stay, also to where nothing is yet. A
+// file that is there must be one that could be written: renaming would replace a protected one.
 static fem_status final_path(char **path, const char *wanted) {
+    enum { MOST_LINKS = 40 };
     struct stat about;
     char        resolved[PATH_MAX];
+    if (strlen(wanted) >= sizeof resolved)
+        return fem_fail(FEM_IO, "%.100s...: cannot be created: %s", wanted, strerror(ENAMETOOLONG));
+    memcpy(resolved, wanted, strlen(wanted) + 1);
+    for (int links = 0; follow_link(resolved); links++)
+        if (links == MOST_LINKS) return fem_fail(FEM_IO, "%s: cannot be created: %s", wanted, strerror(ELOOP));
     if (stat(wanted, &about) == 0) {
         if (!S_ISREG(about.st_mode)) return fem_fail(FEM_IO, "%s: is there and is not a file", wanted);
         if (access(wanted, W_OK) != 0)
             return fem_fail(FEM_IO, "%s: is there and cannot be written: %s", wanted, strerror(errno));
-        if (realpath(wanted, resolved)) wanted = resolved;
     }
-    *path = fem_copy_string(wanted);
+    *path = fem_copy_string(resolved);
     return *path ? FEM_OK : fem_fail(FEM_NO_MEMORY, "no memory for the name of a file");
 }
 
@@ -275,6 +293,13 @@ fem_status fem_file_create(fem_file **created, const char *path) {
     *created = file;
     file = NULL;
 done:
+    fem_file_abandon(file);
+    return status;
+}
+
+fem_status fem_file_try(const char *path) {
+    fem_file  *file = NULL;
+    fem_status status = fem_file_create(&file, path);
     fem_file_abandon(file);
     return status;
 }

@@ -77,6 +77,7 @@ fem_status fem_mesh_split_hexahedra(fem_mesh *mesh, const fem_mesh *hexahedra) {
     shell = *hexahedra; // everything but the elements is as it was: a copy of the rest brings it
     shell.element_count = 0;
     shell.element_set_count = 0;
+    shell.element_numbers = NULL; // the file has no such elements
     FEM_TRY(fem_mesh_copy(&tets, &shell));
     fem_free(tets.elements), fem_free(tets.region);
     tets.type = FEM_T4;

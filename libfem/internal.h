@@ -4,13 +4,13 @@
 
 #include "libfem/fem.h"
 
-// The numbers that a file gives to its vertices or elements: a list, or NULL when they count on from the first.
+// The numbers that a file gives to its vertices: a list, or NULL when they count on from the first.
 typedef struct fem_numbering {
     long long        first;
     const long long *list;
 } fem_numbering;
 // fem_mesh_check with messages in those numbers.
-fem_status fem_mesh_check_numbered(const fem_mesh *mesh, fem_numbering vertices, fem_numbering elements);
+fem_status fem_mesh_check_numbered(const fem_mesh *mesh, fem_numbering vertices);
 
 // Versions of fem_material_lanes (kernel_material.c).
 void fem_material_lanes_baseline(const fem_material_constants *c, const double *H, double *W, double *P, double *D);

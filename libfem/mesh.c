@@ -22,6 +22,7 @@ void fem_mesh_destroy(fem_mesh *mesh) {
     fem_free(mesh->elements);
     fem_free(mesh->region);
     fem_free(mesh->materials);
+    fem_free(mesh->element_numbers);
     *mesh = (fem_mesh){0};
 }
 
@@ -45,14 +46,18 @@ fem_status fem_mesh_copy(fem_mesh *copy, const fem_mesh *mesh) {
                     .vertex_count = mesh->vertex_count,
                     .element_count = mesh->element_count,
                     .material_count = mesh->material_count,
-                    .file_base = mesh->file_base};
+                    .file_base = mesh->file_base,
+                    .element_base = mesh->element_base};
     size_t     corners = (size_t)mesh->element_count * (size_t)fem_element_vertices(mesh->type);
     m.vertices = fem_copy(mesh->vertices, 3 * (size_t)mesh->vertex_count, sizeof *m.vertices);
     m.elements = fem_copy(mesh->elements, corners, sizeof *m.elements);
     m.region = fem_copy(mesh->region, (size_t)mesh->element_count, sizeof *m.region);
     m.materials = fem_copy(mesh->materials, (size_t)mesh->material_count, sizeof *m.materials);
     m.regions = fem_calloc((size_t)mesh->region_count, sizeof *m.regions);
-    if (!m.vertices || !m.elements || !m.region || !m.materials || !m.regions) {
+    if (mesh->element_numbers)
+        m.element_numbers = fem_copy(mesh->element_numbers, (size_t)mesh->element_count, sizeof *m.element_numbers);
+    if (!m.vertices || !m.elements || !m.region || !m.materials || !m.regions ||
+        (mesh->element_numbers && !m.element_numbers)) {
         status = fem_fail(FEM_NO_MEMORY, "no memory to copy a mesh of %d elements", mesh->element_count);
         goto done;
     }
@@ -188,12 +193,12 @@ static double smallest_corner(const fem_mesh *mesh, const int *v) {
     return smallest;
 }
 
-// Number of a vertex or an element in its file.
+// Number of a vertex in its file.
 static long long number_of(fem_numbering numbering, int index) {
     return numbering.list ? numbering.list[index] : numbering.first + index;
 }
 
-fem_status fem_mesh_check_numbered(const fem_mesh *mesh, fem_numbering vertices, fem_numbering elements) {
+fem_status fem_mesh_check_numbered(const fem_mesh *mesh, fem_numbering vertices) {
     int base = mesh->file_base, width = fem_element_vertices(mesh->type);
     if (mesh->vertex_count < 1) return fem_fail(FEM_BAD_INPUT, "the mesh has no vertices");
     if (mesh->element_count < 1) return fem_fail(FEM_BAD_INPUT, "the mesh has no elements");
@@ -213,37 +218,38 @@ fem_status fem_mesh_check_numbered(const fem_mesh *mesh, fem_numbering vertices,
         const int *v = mesh->elements + (size_t)e * (size_t)width;
         for (int a = 0; a < width; a++) {
             if (v[a] < 0 || v[a] >= mesh->vertex_count)
-                return fem_fail(FEM_BAD_INPUT, "element %lld: vertex %lld is outside %d..%d", number_of(elements, e),
-                                (long long)v[a] + base, base, mesh->vertex_count - 1 + base);
+                return fem_fail(FEM_BAD_INPUT, "element %lld: vertex %lld is outside %d..%d",
+                                fem_mesh_element_number(mesh, e), (long long)v[a] + base, base,
+                                mesh->vertex_count - 1 + base);
             for (int b = 0; b < a; b++)
                 if (v[a] == v[b])
-                    return fem_fail(FEM_BAD_INPUT, "element %lld: vertex %lld comes twice", number_of(elements, e),
-                                    number_of(vertices, v[a]));
+                    return fem_fail(FEM_BAD_INPUT, "element %lld: vertex %lld comes twice",
+                                    fem_mesh_element_number(mesh, e), number_of(vertices, v[a]));
         }
         if (mesh->region[e] < 0 || mesh->region[e] >= mesh->region_count)
             return fem_fail(FEM_BAD_INPUT, "element %lld belongs to no region: give it a material",
-                            number_of(elements, e));
+                            fem_mesh_element_number(mesh, e));
         double volume = fem_element_volume(mesh, e);
         if (!(volume > 0))
             return fem_fail(FEM_BAD_INPUT,
                             "element %lld: its volume is %g, expected > 0 (are its vertices in the right order?)",
-                            number_of(elements, e), volume);
+                            fem_mesh_element_number(mesh, e), volume);
         if (!isfinite(volume) || !isfinite(1 / volume))
             return fem_fail(FEM_BAD_INPUT,
                             "element %lld: its volume is %g, out of the range of numbers: scale the mesh",
-                            number_of(elements, e), volume);
+                            fem_mesh_element_number(mesh, e), volume);
         if (mesh->type == FEM_H8 && !(smallest_corner(mesh, v) > 0))
             return fem_fail(
                 FEM_BAD_INPUT,
                 "element %lld: a corner of the hexahedron is turned over (are its vertices in the right order?)",
-                number_of(elements, e));
+                fem_mesh_element_number(mesh, e));
     }
     return FEM_OK;
 }
 
 fem_status fem_mesh_check(const fem_mesh *mesh) {
     fem_numbering from_base = {.first = mesh->file_base};
-    return fem_mesh_check_numbered(mesh, from_base, from_base);
+    return fem_mesh_check_numbered(mesh, from_base);
 }
 
 // Fields one by one: the bytes between them mean nothing.

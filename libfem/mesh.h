@@ -40,7 +40,9 @@ typedef struct fem_mesh {
     fem_set      *vertex_sets;
     int           element_set_count;
     fem_set      *element_sets;
-    int           file_base; // number of the first vertex in the file that the mesh came from: 0 or 1
+    int           file_base;       // number of the first vertex in the file that the mesh came from: 0 or 1
+    long long     element_base;    // number of the first element there
+    long long    *element_numbers; // of all elements there; NULL: they count on from the first
 } fem_mesh;
 
 // A surface of triangles, as in .obj files or as the skin of a mesh.
@@ -71,14 +73,17 @@ fem_status     fem_mesh_add_element_set(fem_mesh *mesh, const char *name, int co
 const fem_set *fem_mesh_vertex_set(const fem_mesh *mesh, const char *name); // NULL when there is none of that name
 const fem_set *fem_mesh_element_set(const fem_mesh *mesh, const char *name);
 int            fem_mesh_region_index(const fem_mesh *mesh, const char *name); // -1 when there is none
+// Of an element in the file that the mesh came from, for messages.
+static inline long long fem_mesh_element_number(const fem_mesh *mesh, int element) {
+    return mesh->element_numbers ? mesh->element_numbers[element] : mesh->element_base + element;
+}
 // Of everything that determines forces and masses: vertices, elements, and each element's material. Not of names or
 // sets.
 fem_hash fem_mesh_hash(const fem_mesh *mesh);
 // Gives every region this material.
 fem_status fem_mesh_set_material(fem_mesh *mesh, const fem_material *material);
 // Counts positive, indices in range, no vertex twice in an element, coordinates finite, volumes positive and finite,
-// regions and materials in range and valid. The message names the first offender, numbered from file_base as its file
-// does.
+// regions and materials in range and valid. The message names the first offender by its number in the file.
 fem_status fem_mesh_check(const fem_mesh *mesh);
 
 // ---- files (mesh_*.c); every reader takes the same name with .gz behind it too ------------------------------------
@@ -107,7 +112,8 @@ fem_status fem_vertex_list_read(int **items, int *count, const char *path, int f
 fem_status fem_vertex_list_write(const char *path, int count, const int *items, int file_base);
 // .obj, .stl, .ply; polygons become fans. The corners of .stl triangles are joined where they are equal.
 fem_status fem_surface_read(fem_surface *surface, const char *path);
-fem_status fem_surface_write(const fem_surface *surface, const char *path); // .obj
+fem_status fem_surface_read_remarks(fem_surface *surface, const char *path, fem_remarks *remarks); // appends to them
+fem_status fem_surface_write(const fem_surface *surface, const char *path);                        // .obj
 void       fem_surface_destroy(fem_surface *surface);
 // The outer surface of a mesh, with those vertices only.
 fem_status fem_surface_of_mesh(fem_surface *surface, const fem_mesh *mesh);
@@ -125,13 +131,16 @@ fem_status fem_mesh_write_vtu(const fem_mesh *mesh, const char *path, const doub
 
 // Whole file into memory, .gz unpacked, a zero byte behind the last. Caller frees.
 fem_status fem_file_read(char **text, size_t *size, const char *path);
-// Files are written under a temporary name and renamed when complete: nothing is ever half written.
+// Files are written under a temporary name and renamed when complete: nothing is ever half written. Symbolic links are
+// followed, also to where nothing is yet.
 typedef struct fem_file fem_file;
 fem_status              fem_file_create(fem_file **file, const char *path); // .gz packs
 void                    fem_file_print(fem_file *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void                    fem_file_put(fem_file *file, const void *bytes, size_t size);
 fem_status              fem_file_commit(fem_file *file);  // reports any failure since creation; closes and renames
 void                    fem_file_abandon(fem_file *file); // closes and removes; accepts NULL
+// FEM_OK when a file of that name can be created. For several outputs: all are asked before the first is written.
+fem_status fem_file_try(const char *path);
 
 // ---- generators (generate_*.c) ---------------------------------------------------------------------------------
 

@@ -249,8 +249,10 @@ fem_status fem_draft_finish(fem_draft *d, fem_mesh *mesh) {
         memset(m->region, 0, (size_t)m->element_count * sizeof *m->region);
     }
     fem_numbering vertices = {d->vertex_numbers.first, d->vertex_numbers.list};
-    fem_numbering elements = {d->element_numbers.first, d->element_numbers.list};
-    status = fem_mesh_check_numbered(m, vertices, elements);
+    m->element_base = d->element_numbers.first;
+    m->element_numbers = d->element_numbers.list;
+    d->element_numbers.list = NULL; // the mesh has it
+    status = fem_mesh_check_numbered(m, vertices);
     if (status != FEM_OK) {
         fem_fail_prefix(status, "%s: ", d->path);
         goto done;

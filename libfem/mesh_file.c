@@ -74,8 +74,13 @@ void fem_surface_destroy(fem_surface *surface) {
 }
 
 fem_status fem_surface_read(fem_surface *surface, const char *path) {
+    return fem_surface_read_remarks(surface, path, NULL);
+}
+
+fem_status fem_surface_read_remarks(fem_surface *surface, const char *path, fem_remarks *remarks) {
+    if (remarks) remarks->path = path;
     if (fem_path_ends(path, ".obj")) return fem_surface_read_obj(surface, path);
-    if (fem_path_ends(path, ".stl")) return fem_surface_read_stl(surface, path);
+    if (fem_path_ends(path, ".stl")) return fem_surface_read_stl(surface, path, remarks);
     if (fem_path_ends(path, ".ply")) return fem_surface_read_ply(surface, path);
     return fem_fail(FEM_BAD_INPUT,
                     "%s: unknown kind of surface, expected .obj, .stl or .ply (each may have .gz behind it)", path);

@@ -31,7 +31,7 @@ fem_status fem_mesh_write_inp(const fem_mesh *mesh, const char *path);
 fem_status fem_mesh_write_obj(const fem_mesh *mesh, const char *path); // the surface
 
 fem_status fem_surface_read_obj(fem_surface *surface, const char *path);
-fem_status fem_surface_read_stl(fem_surface *surface, const char *path);
+fem_status fem_surface_read_stl(fem_surface *surface, const char *path, fem_remarks *remarks);
 fem_status fem_surface_read_ply(fem_surface *surface, const char *path);
 // Each different value in `region` becomes a region "region_VALUE" of material 0, in ascending order.
 fem_status fem_regions_from_groups(fem_mesh *mesh);

@@ -184,6 +184,7 @@ static fem_status read_tetrahedra(fem_mesh *mesh, tetgen_table *t) {
         FEM_TRY(fem_text_end_line(&t->scan));
     }
     FEM_TRY(finish_table(t));
+    mesh->element_base = t->base;
     if (attributes) FEM_TRY(make_regions(mesh, t->scan.path, attributes));
 done:
     fem_free(attributes);

@@ -232,6 +232,7 @@ static fem_status read_elements(veg_reader *r) {
     }
     for (int e = 0; e < count; e++) r->mesh.region[e] = -1;
     r->mesh.element_count = count;
+    r->mesh.element_base = r->element_base;
 done:
     return status;
 }

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+enum { HEAD = 84, TRIANGLE = 50 }; // of the form in bytes
+
 typedef struct stl_reader {
     fem_feed    feed;
     fem_surface surface;
@@ -46,7 +48,7 @@ static fem_status read_bytes(stl_reader *r, long long count) {
     fem_status  status = FEM_OK;
     const char *ignored;
     double      x[3];
-    FEM_TRY(fem_feed_bytes(&r->feed, "the head", 84, &ignored));
+    FEM_TRY(fem_feed_bytes(&r->feed, "the head", HEAD, &ignored));
     for (long long i = 0; i < count; i++) {
         FEM_TRY(fem_feed_bytes(&r->feed, "a normal", 12, &ignored));
         for (int corner = 0; corner < 3; corner++) {
@@ -114,26 +116,49 @@ done:
     return status;
 }
 
-fem_status fem_surface_read_stl(fem_surface *surface, const char *path) {
+static long long announced(const char *bytes) {
+    return fem_scalar_int(bytes + HEAD - 4, (fem_scalar){'u', 4}, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+}
+
+// Text begins with "solid", but the head of bytes may too: those are told by their size, or else by the zero bytes that
+// the number of their triangles has.
+static bool is_text(const fem_feed *feed, const char *bytes, size_t whole) {
+    size_t size = fem_feed_left(feed);
+    if (whole >= HEAD && whole == HEAD + TRIANGLE * (size_t)announced(bytes)) return false;
+    return size >= 5 && strncasecmp(feed->text.at, "solid", 5) == 0 &&
+           !memchr(feed->text.at, 0, size < HEAD ? size : HEAD);
+}
+
+// How many triangles the head announces, which the file must hold; what some programs write behind them is passed over.
+static fem_status check_size(const char *path, const char *bytes, size_t size, fem_remarks *remarks, long long *count) {
+    if (size < HEAD)
+        return fem_fail(FEM_BAD_INPUT, "%s: is no .stl: neither \"solid\" at the beginning nor 84 + 50 N bytes", path);
+    *count = announced(bytes);
+    size_t needed = HEAD + TRIANGLE * (size_t)*count;
+    if (size < needed)
+        return fem_fail(FEM_BAD_INPUT,
+                        "%s: is no .stl, or was cut short: its head announces %lld triangles, but it has bytes of %zu",
+                        path, *count, (size - HEAD) / TRIANGLE);
+    if (size == needed) return FEM_OK;
+    return fem_remark(remarks, "%zu bytes behind its %lld triangles are passed over", size - needed, *count);
+}
+
+fem_status fem_surface_read_stl(fem_surface *surface, const char *path, fem_remarks *remarks) {
     fem_status status = FEM_OK;
     char      *text = NULL;
     size_t     size = 0;
+    long long  count = 0;
     stl_reader r = {0};
     FEM_TRY(fem_file_read(&text, &size, path));
     r.feed = fem_feed_open(path, text, size, 0);
-    // bytes are told by their size alone: their head may begin with "solid" too
-    bool      big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
-    long long count = size >= 84 ? fem_scalar_int(text + 80, (fem_scalar){'u', 4}, big) : -1;
-    if (count >= 0 && size == 84 + 50 * (size_t)count) {
-        r.feed.binary = true;
-        r.feed.swapped = big;
-        FEM_TRY(read_bytes(&r, count));
-    } else if (fem_feed_left(&r.feed) >= 5 && strncasecmp(r.feed.text.at, "solid", 5) == 0) {
+    if (is_text(&r.feed, text, size)) {
         FEM_TRY(read_text(&r));
     } else {
-        status =
-            fem_fail(FEM_BAD_INPUT, "%s: is no .stl: neither \"solid\" at the beginning nor 84 + 50 N bytes", path);
-        goto done;
+        r.feed.text.at = text; // no mark before UTF-8
+        r.feed.binary = true;
+        r.feed.swapped = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+        FEM_TRY(check_size(path, text, size, remarks, &count));
+        FEM_TRY(read_bytes(&r, count));
     }
     if (r.surface.triangle_count == 0) {
         status = fem_fail(FEM_BAD_INPUT, "%s: the surface has no triangles", path);

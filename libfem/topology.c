@@ -82,9 +82,9 @@ static fem_status match_faces(const fem_mesh *mesh, int **partner_out) {
             0)
             continue;
         if (partner[a] >= 0) {
-            status = fem_fail(FEM_BAD_INPUT, "elements %d, %d and %d share one face: at most two may",
-                              partner[a] / faces + mesh->file_base, a / faces + mesh->file_base,
-                              b / faces + mesh->file_base);
+            status = fem_fail(FEM_BAD_INPUT, "elements %lld, %lld and %lld share one face: at most two may",
+                              fem_mesh_element_number(mesh, partner[a] / faces),
+                              fem_mesh_element_number(mesh, a / faces), fem_mesh_element_number(mesh, b / faces));
             goto done;
         }
         partner[a] = b, partner[b] = a;

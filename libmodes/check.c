@@ -105,11 +105,12 @@ fem_status modes_explain_singular(const modes_problem *p, fem_status status) {
                  count_groups(mesh, &groups, &outside) == FEM_OK;
     fem_free(component);
     if (known && groups > components)
-        return fem_fail(FEM_BAD_INPUT,
-                        "the stiffness matrix is singular: the elements form %d groups that only vertices or edges "
-                        "join, and these are hinges (element %d is in a smaller group); join the groups by faces, hold "
-                        "each of them, or remove them",
-                        groups, outside + mesh->file_base);
+        return fem_fail(
+            FEM_BAD_INPUT,
+            "the stiffness matrix is singular: the elements form %d groups that only vertices or edges "
+            "join, and these are hinges (element %lld is in a smaller group); join the groups by faces, hold "
+            "each of them, or remove them",
+            groups, fem_mesh_element_number(mesh, outside));
     if (status == FEM_INDEFINITE)
         return fem_fail(status, "the stiffness matrix is singular beyond the rigid motions of the body: %s", message);
     return fem_fail(status, "%s", message);

@@ -119,7 +119,7 @@ static fem_status read_surface(scene_reader *reader, const cJSON *node, const ch
     size_t     length = reader_enter(reader, "surface");
     FEM_TRY(scene_relative_path(&path, reader, file));
     FEM_TRY(reader_prefix(reader, cJSON_GetObjectItemCaseSensitive(node, "surface"),
-                          fem_surface_read(&part->surface, path)));
+                          fem_surface_read_remarks(&part->surface, path, reader->remarks)));
     for (size_t i = 0; i < 3 * (size_t)part->surface.vertex_count; i++) part->surface.vertices[i] *= part->scale;
     reader_leave(reader, length);
 done:

@@ -48,7 +48,8 @@ fem_status solver_fail_at(const solver_full *solver, fem_status status, const so
     int             element = 0;
     double          smallest = fem_body_min_jacobian(solver->body, solver->u, &element);
     if (smallest <= 0)
-        snprintf(inverted, sizeof inverted, ", element %d is turned inside out", element + mesh->file_base);
+        snprintf(inverted, sizeof inverted, ", element %lld is turned inside out",
+                 fem_mesh_element_number(mesh, element));
     if (!balance->dynamic)
         return fem_fail(status,
                         "%s: %s at vertex %d (region \"%s\")%s; try more load steps, a smaller load, or a "

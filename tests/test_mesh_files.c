@@ -581,6 +581,53 @@ static void test_atomic(void **state) {
     assert_int_equal(size, sizeof long_line - 1);
     fem_free(text);
     assert_int_equal(files_beside(path), before);
+    assert_ok(fem_file_try(path)); // asks without a trace
+    assert_fails(fem_file_try("/nowhere/at/all.txt"), FEM_IO, "cannot be created: No such file");
+    assert_int_equal(files_beside(path), before);
+}
+
+// symbolic links stay and are followed, from their own folders, also to where nothing is yet; round and round is
+// refused
+static void test_links(void **state) {
+    (void)state;
+    static const char *const links[][2] = {
+        {"link", "folder/second"}, {"folder/second", "third"}, {"folder/third", "../new"}};
+    char        folder[400], path[500], *text = NULL;
+    size_t      size = 0;
+    fem_file   *file = NULL;
+    struct stat about;
+    snprintf(folder, sizeof folder, "%s", test_temporary("links"));
+    assert_int_equal(mkdir(folder, 0777), 0);
+    snprintf(path, sizeof path, "%s/folder", folder);
+    assert_int_equal(mkdir(path, 0777), 0);
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, links[i][0]);
+        assert_int_equal(symlink(links[i][1], path), 0);
+    }
+    snprintf(path, sizeof path, "%s/link", folder);
+    for (int i = 0; i < 2; i++) { // to nothing, then to a file
+        assert_ok(fem_file_create(&file, path));
+        fem_file_print(file, "round %d", i);
+        assert_ok(fem_file_commit(file));
+        assert_int_equal(lstat(path, &about), 0);
+        assert_true(S_ISLNK(about.st_mode));
+        snprintf(path, sizeof path, "%s/new", folder);
+        assert_int_equal(lstat(path, &about), 0);
+        assert_true(S_ISREG(about.st_mode));
+        assert_ok(fem_file_read(&text, &size, path));
+        assert_string_equal(text, i ? "round 1" : "round 0");
+        fem_free(text);
+        snprintf(path, sizeof path, "%s/link", folder);
+    }
+    snprintf(path, sizeof path, "%s/loop", folder);
+    assert_int_equal(symlink("loop", path), 0);
+    assert_fails(fem_file_create(&file, path), FEM_IO, "loop: cannot be created: Too many levels of symbolic links");
+    snprintf(path, sizeof path, "%s/astray", folder);
+    assert_int_equal(symlink("/nowhere/at/all.txt", path), 0);
+    assert_fails(fem_file_create(&file, path), FEM_IO, "astray: cannot be created: No such file or directory");
+    snprintf(path, sizeof path, "%s/device", folder);
+    assert_int_equal(symlink("/dev/null", path), 0);
+    assert_fails(fem_file_create(&file, path), FEM_IO, "device: is there and is not a file");
 }
 
 // large files through gzip come back; members may be joined; what unpacks to more than the limit is refused
@@ -771,8 +818,8 @@ int main(int argc, char **argv) {
                                        cmocka_unit_test(test_vtu_encodings), cmocka_unit_test(test_vtu_fields),
                                        cmocka_unit_test(test_vertex_lists),  cmocka_unit_test(test_surfaces),
                                        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_large),
-                                       cmocka_unit_test(test_atomic),        cmocka_unit_test(test_gzip),
-                                       cmocka_unit_test(test_memory),        cmocka_unit_test(test_real_meshes),
-                                       cmocka_unit_test(test_real_surfaces)};
+                                       cmocka_unit_test(test_atomic),        cmocka_unit_test(test_links),
+                                       cmocka_unit_test(test_gzip),          cmocka_unit_test(test_memory),
+                                       cmocka_unit_test(test_real_meshes),   cmocka_unit_test(test_real_surfaces)};
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }

@@ -705,6 +705,21 @@ static void test_surfaces(void **state) {
     assert_tetrahedron(&surface);
     assert_ok(fem_surface_read(&surface, save("bytes.stl", &binary)));
     assert_tetrahedron(&surface);
+    for (int form = 0; form < 2; form++) { // its head may begin with "solid" or not
+        bytes       longer = binary;
+        fem_remarks remarks = {0};
+        if (form == 1) memset(longer.data, 0, 5);
+        bytes cut = longer;
+        cut.size -= 60;
+        put_text(&longer, "colours");
+        assert_ok(fem_surface_read_remarks(&surface, save("longer.stl", &longer), &remarks));
+        assert_tetrahedron(&surface);
+        assert_int_equal(remarks.count, 1);
+        assert_non_null(strstr(remarks.items[0], "longer.stl: 7 bytes behind its 4 triangles are passed over"));
+        fem_remarks_destroy(&remarks);
+        assert_fails(fem_surface_read(&surface, save("cut.stl", &cut)), FEM_BAD_INPUT,
+                     "cut.stl: is no .stl, or was cut short: its head announces 4 triangles, but it has bytes of 2");
+    }
     const char *obj = test_temporary("four.obj");
     assert_ok(fem_surface_write(&surface, obj));
     assert_ok(fem_surface_read(&surface, obj));
@@ -769,10 +784,10 @@ static void test_memory(void **state) {
     }
     fem_mesh_destroy(&mesh);
     // what the tests above have left, with the paths that our own files do not take
-    static const char *const names[] = {"two.msh",   "binary2.msh", "binary4.msh", "overlap.msh", "overlap4.msh",
-                                        "two.mesh",  "two.meshb",   "two.vtk",     "two.vegb",
-                                        "ten.msh",   "ten.node",    "twenty.inp",  "twenty.vtu",  "four.stl",
-                                        "bytes.stl", "four.ply",    "text.ply",    "wood.inp",    "plain4.msh"};
+    static const char *const names[] = {"two.msh",  "binary2.msh", "binary4.msh", "overlap.msh", "overlap4.msh",
+                                        "two.mesh", "two.meshb",   "two.vtk",     "two.vegb",    "ten.msh",
+                                        "ten.node", "twenty.inp",  "twenty.vtu",  "four.stl",    "bytes.stl",
+                                        "four.ply", "text.ply",    "wood.inp",    "plain4.msh"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) failures += fail_reading(test_temporary(names[i]));
     printf("%ld allocations failed in turn\n", failures);
     assert_true(failures > 500);
