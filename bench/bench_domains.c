@@ -2,7 +2,7 @@
 // parts, beside the paper's, which were taken on one core of 2010 with L1. Here L3, two passes. "Core" is what the
 // paper calls it: frames, system forces, the passes over the tree; "StVK" the forces of the domains and the solution
 // for their modes, which here is part of the pass up, so that it is told apart only by the forces. The larger bodies
-// come with LIMBER_LONG; so does truss_tower_59k of LIMBER_DATA.
+// come with LIMBER_LONG; so does truss_tower_59k of LIMBER_DATA. `bench_domains station` is one row.
 #include "bench/bench.h"
 #include "bench/tree_bodies.h"
 
@@ -196,38 +196,48 @@ static void truss(const char *data) {
     fem_free(fixed);
 }
 
+static bool chosen(int argc, char **argv, const char *name) {
+    return argc > 1 ? strcmp(argv[1], name) == 0 : strcmp(name, "flower") == 0 || getenv("LIMBER_LONG") != NULL;
+}
+
 int main(int argc, char **argv) {
-    (void)argc;
     bench_header(argv, "bodies of Table 1 of Barbič and Zhao 2011");
     fem_mesh       mesh = {0};
     domain_tree    domains = {0};
-    domain_options regions = domain_default_options();
+    domain_options regions = domain_default_options(), limbs = regions;
+    const char    *data = getenv("LIMBER_DATA");
     regions.method = DOMAIN_REGIONS;
+    limbs.method = DOMAIN_METIS, limbs.count = 40;
     fem_set_threads(1);
     printf("   %-8s %8s %3s %3s %5s %3s | %8s %8s | %6s %6s %6s %6s %6s\n", "", "elements", "", "d", "dofs", "D",
            "pre, min", "ms/step", "frames", "forces", "up", "down", "rest");
-    flower_body(&mesh, FEM_T4);
-    const fem_set *held = fem_mesh_vertex_set(&mesh, "foot");
-    cut(&domains, &mesh, regions, held->count, held->items);
-    row(&flower_row, &mesh, &domains, held->count, held->items, NULL);
-    if (!getenv("LIMBER_LONG")) return 0;
-    letters_body(&mesh, &domains);
-    row(&letters_row, &mesh, &domains, 0, NULL, "link");
-    station_body(&mesh, 3);
-    held = fem_mesh_vertex_set(&mesh, "dock");
-    cut(&domains, &mesh, regions, held->count, held->items);
-    row(&station_row, &mesh, &domains, held->count, held->items, NULL);
-    dragon_body(&mesh, 2);
-    held = fem_mesh_vertex_set(&mesh, "belly");
-    cut(&domains, &mesh, regions, held->count, held->items);
-    row(&dragon_row, &mesh, &domains, held->count, held->items, NULL);
-    const char *data = getenv("LIMBER_DATA");
-    if (!data) return 0;
-    domain_options limbs = domain_default_options();
-    limbs.method = DOMAIN_METIS, limbs.count = 40;
-    scanned_dragon(&mesh, data);
-    cut(&domains, &mesh, limbs, 0, NULL);
-    row(&scanned_row, &mesh, &domains, 0, NULL, NULL);
-    truss(data);
+    if (chosen(argc, argv, "flower")) {
+        flower_body(&mesh, FEM_T4);
+        const fem_set *held = fem_mesh_vertex_set(&mesh, "foot");
+        cut(&domains, &mesh, regions, held->count, held->items);
+        row(&flower_row, &mesh, &domains, held->count, held->items, NULL);
+    }
+    if (chosen(argc, argv, "letters")) {
+        letters_body(&mesh, &domains);
+        row(&letters_row, &mesh, &domains, 0, NULL, "link");
+    }
+    if (chosen(argc, argv, "station")) {
+        station_body(&mesh, 3);
+        const fem_set *held = fem_mesh_vertex_set(&mesh, "dock");
+        cut(&domains, &mesh, regions, held->count, held->items);
+        row(&station_row, &mesh, &domains, held->count, held->items, NULL);
+    }
+    if (chosen(argc, argv, "dragon")) {
+        dragon_body(&mesh, 2);
+        const fem_set *held = fem_mesh_vertex_set(&mesh, "belly");
+        cut(&domains, &mesh, regions, held->count, held->items);
+        row(&dragon_row, &mesh, &domains, held->count, held->items, NULL);
+    }
+    if (data && chosen(argc, argv, "scanned")) {
+        scanned_dragon(&mesh, data);
+        cut(&domains, &mesh, limbs, 0, NULL);
+        row(&scanned_row, &mesh, &domains, 0, NULL, NULL);
+    }
+    if (data && chosen(argc, argv, "truss")) truss(data);
     return 0;
 }

@@ -17,6 +17,11 @@ void fem_material_lanes_baseline(const fem_material_constants *c, const double *
 void fem_material_lanes_avx2(const fem_material_constants *c, const double *H, double *W, double *P, double *D);
 void fem_material_lanes_avx512(const fem_material_constants *c, const double *H, double *W, double *P, double *D);
 
+// Versions of kernel_sparse.c: Y = A X for eight columns, rows of eight lanes; Y is zero before.
+void fem_sparse_lanes_baseline(const fem_sparse *A, const double *X, double *Y);
+void fem_sparse_lanes_avx2(const fem_sparse *A, const double *X, double *Y);
+void fem_sparse_lanes_avx512(const fem_sparse *A, const double *X, double *Y);
+
 void fem_cholmod_version(char text[32]);
 void fem_metis_version(char text[32]);
 void fem_lapack_version(char text[32]);

@@ -91,10 +91,16 @@ static void multiply_one(const fem_sparse *A, const double *x, double *y) {
     }
 }
 
+// Eight columns side by side (kernel_sparse.c), as rows of eight lanes that are copied to and fro. Without memory for
+// the copies columns are multiplied one by one.
+enum { LANES = 8 };
+
 typedef struct multiply_work {
     const fem_sparse *A;
+    int               columns;
     const double     *X;
-    double           *Y;
+    double           *Y, *rows; // rows: per worker, of X and of Y
+    void (*kernel)(const fem_sparse *A, const double *X, double *Y);
 } multiply_work;
 
 static void multiply_task(void *context, int column, int worker) {
@@ -104,9 +110,33 @@ static void multiply_task(void *context, int column, int worker) {
     multiply_one(w->A, w->X + offset, w->Y + offset);
 }
 
+static void lanes_task(void *context, int panel, int worker) {
+    multiply_work *w = context;
+    size_t         n = 3 * (size_t)w->A->n, first = LANES * (size_t)panel, rest = (size_t)w->columns - first;
+    size_t         count = rest < LANES ? rest : LANES;
+    double        *x = w->rows + 2 * LANES * n * (size_t)worker, *y = x + LANES * n;
+    for (size_t i = 0; i < n; i++)
+        for (size_t c = 0; c < LANES; c++) x[LANES * i + c] = c < count ? w->X[n * (first + c) + i] : 0;
+    memset(y, 0, LANES * n * sizeof *y);
+    w->kernel(w->A, x, y);
+    for (size_t c = 0; c < count; c++)
+        for (size_t i = 0; i < n; i++) w->Y[n * (first + c) + i] = y[LANES * i + c];
+}
+
 void fem_sparse_multiply(const fem_sparse *A, int columns, const double *X, double *Y) {
-    multiply_work work = {.A = A, .X = X, .Y = Y};
-    fem_parallel_for(columns, multiply_task, &work);
+    multiply_work work = {.A = A, .columns = columns, .X = X, .Y = Y, .kernel = fem_sparse_lanes_baseline};
+    int           panels = (columns + LANES - 1) / LANES, workers = fem_threads() < panels ? fem_threads() : panels;
+#if defined(__x86_64__)
+    fem_simd level = fem_simd_level();
+    if (level == FEM_SIMD_AVX2) work.kernel = fem_sparse_lanes_avx2;
+    if (level == FEM_SIMD_AVX512) work.kernel = fem_sparse_lanes_avx512;
+#endif
+    if (columns > 1) work.rows = fem_alloc(6 * LANES * (size_t)A->n, (size_t)workers * sizeof *work.rows);
+    if (work.rows)
+        fem_parallel_for(panels, lanes_task, &work);
+    else
+        fem_parallel_for(columns, multiply_task, &work);
+    fem_free(work.rows);
 }
 
 double fem_sparse_norm(const fem_sparse *A) {

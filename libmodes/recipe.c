@@ -1,5 +1,5 @@
 // Linear modes, derivatives and condensing, one after the other on one factorisation.
-#include "libmodes/internal.h"
+#include "libmodes/krylov_internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -151,12 +151,10 @@ static int first_equal(const modes_basis *linear, int k) {
 }
 
 // Of `count` columns of X the combination of unit length that has most mass: into x, its norm.
-static fem_status largest_combination(const modes_problem *problem, int n, int count, const double *X, double *MX,
-                                      double *x, double *norm) {
+static fem_status largest_combination(int n, int count, const double *X, const double *MX, double *x, double *norm) {
     fem_status status = FEM_OK;
     double    *G = fem_alloc((size_t)count * (size_t)(count + 1), sizeof *G), *values = G + count * count;
     if (!G) return fem_fail(FEM_NO_MEMORY, "no memory for %d modes", count);
-    fem_sparse_multiply(problem->M, count, X, MX);
     dense_gemm(true, false, count, count, n, 1, X, MX, 0, G);
     for (int i = 0; i < count; i++)
         for (int j = 0; j < i; j++) G[i * count + j] = G[j * count + i] = 0.5 * (G[i * count + j] + G[j * count + i]);
@@ -178,8 +176,8 @@ static fem_status put_given_first(const modes_problem *problem, const modes_reci
     size_t     length = (size_t)n, most = (size_t)(g > r ? g : r);
     double    *X = fem_alloc(length * (size_t)g, sizeof *X), *Q = fem_alloc(length * (size_t)r, sizeof *Q);
     double    *work = fem_alloc(length * most, sizeof *work), *c = fem_alloc(most * most, sizeof *c);
-    double    *trial = fem_alloc(length, sizeof *trial);
-    if (!X || !Q || !work || !c || !trial) {
+    double    *trial = fem_alloc(length, sizeof *trial), *MU = fem_alloc(length * (size_t)r, sizeof *MU);
+    if (!X || !Q || !work || !c || !trial || !MU) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for %d modes", r);
         goto done;
     }
@@ -192,21 +190,27 @@ static fem_status put_given_first(const modes_problem *problem, const modes_reci
         memcpy(Q + length * (size_t)found, x, length * sizeof *x);
         dense_scale(n, 1 / after, Q + length * (size_t)found++);
     }
+    project_out(problem, n, found, Q, r, basis->U, work, c);
+    fem_sparse_multiply(problem->M, r, basis->U, MU);
     while (found < r) {
         double score = 0, *next = Q + length * (size_t)found;
-        project_out(problem, n, found, Q, r, basis->U, work, c);
         for (int first = 0, end; first < r; first = end) {
             double norm = 0, x2 = fmax(basis->omega2[first], 1e-300);
+            size_t at = length * (size_t)first;
             for (end = first + 1; end < r && first_equal(basis, end) == first;) end++;
-            FEM_TRY(
-                largest_combination(problem, n, end - first, basis->U + length * (size_t)first, work, trial, &norm));
+            FEM_TRY(largest_combination(n, end - first, basis->U + at, MU + at, trial, &norm));
             if (!(norm > 1e-5 && norm / x2 > score)) continue;
             score = norm / x2;
             memcpy(next, trial, length * sizeof *trial);
             dense_scale(n, 1 / norm, next);
         }
         if (score == 0) break;
-        found++;
+        project_out(problem, n, found++, Q, 1, next, work, c); // rounding, of what was subtracted
+        dense_scale(n, 1 / mass_norm(problem, n, next, work), next);
+        fem_sparse_multiply(problem->M, 1, next, work);
+        dense_gemv_t_set(n, r, 1, MU, next, c); // U -= next (next^T M U)
+        dense_gemm(false, false, n, r, 1, -1, next, c, 1, basis->U);
+        dense_gemm(false, false, n, r, 1, -1, work, c, 1, MU);
     }
     if (found < r) { // cannot be: r columns are independent
         status = fem_fail(FEM_NO_CONVERGENCE, "modes: %d of %d are independent", found, r);
@@ -219,7 +223,7 @@ static fem_status put_given_first(const modes_problem *problem, const modes_reci
     FEM_TRY(dense_symmetric_eigen(r, c, basis->omega2));
     dense_gemm(false, false, n, r, r, 1, Q, c, 0, basis->U);
 done:
-    fem_free(X), fem_free(Q), fem_free(work), fem_free(c), fem_free(trial);
+    fem_free(X), fem_free(Q), fem_free(work), fem_free(c), fem_free(trial), fem_free(MU);
     return status;
 }
 
@@ -346,36 +350,40 @@ static bool same_family(const modes_basis *linear, const modes_origin *a, const 
 static fem_status weigh_and_project(const modes_problem *problem, const modes_basis *linear, modes_pool *pool) {
     fem_status status = FEM_OK;
     int        n = pool->n, r = linear->r;
-    double    *Mx = fem_alloc((size_t)n, sizeof *Mx), *c = fem_alloc((size_t)r, sizeof *c);
+    size_t     length = (size_t)n;
+    double    *work = fem_alloc(length * MODES_PANEL, sizeof *work), *c = fem_alloc((size_t)r * MODES_PANEL, sizeof *c);
     double    *norm2 = fem_alloc((size_t)pool->count, sizeof *norm2);
-    if (!Mx || !c || !norm2) {
+    if (!work || !c || !norm2) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for %d derivatives", pool->count);
         goto done;
     }
     for (int j = 0; j < pool->count; j++) {
         const modes_origin *o = &pool->origin[j];
-        double             *x = pool->X + (size_t)j * (size_t)n;
         if (o->order == 1 && o->mode[0] != o->mode[1] &&
             first_equal(linear, o->mode[0]) == first_equal(linear, o->mode[1]))
-            dense_scale(n, sqrt(2.0), x);
-        double norm = mass_norm(problem, n, x, Mx);
-        norm2[j] = norm * norm;
+            dense_scale(n, sqrt(2.0), pool->X + length * (size_t)j);
+    }
+    for (int first = 0; first < pool->count; first += MODES_PANEL) {
+        int     columns = pool->count - first < MODES_PANEL ? pool->count - first : MODES_PANEL;
+        double *X = pool->X + length * (size_t)first;
+        fem_sparse_multiply(problem->M, columns, X, work);
+        for (int j = 0; j < columns; j++)
+            norm2[first + j] = fmax(0, dense_dot(n, X + length * (size_t)j, work + length * (size_t)j));
     }
     for (int j = 0; j < pool->count; j++) {
-        double *x = pool->X + (size_t)j * (size_t)n, weight = 1, sum = 0, count = 0;
+        double *x = pool->X + length * (size_t)j, weight = 1, sum = 0, count = 0;
         for (int k = 0; k < pool->count; k++)
             if (same_family(linear, &pool->origin[j], &pool->origin[k])) sum += norm2[k], count++;
         for (int k = 0; k <= pool->origin[j].order; k++)
             weight *= linear->omega2[0] / linear->omega2[first_equal(linear, pool->origin[j].mode[k])];
         dense_scale(n, sum > 0 ? weight * sqrt(count / sum) : 0, x);
-        for (int pass = 0; pass < 2; pass++) {
-            fem_sparse_multiply(problem->M, 1, x, Mx);
-            dense_gemv_t_set(n, r, 1, linear->U, Mx, c);
-            dense_gemv_add(n, r, -1, linear->U, c, x);
-        }
+    }
+    for (int first = 0; first < pool->count; first += MODES_PANEL) {
+        int columns = pool->count - first < MODES_PANEL ? pool->count - first : MODES_PANEL;
+        project_out(problem, n, r, linear->U, columns, pool->X + length * (size_t)first, work, c);
     }
 done:
-    fem_free(Mx), fem_free(c), fem_free(norm2);
+    fem_free(work), fem_free(c), fem_free(norm2);
     return status;
 }
 

@@ -306,6 +306,46 @@ static void test_sums(void **state) {
     free_problem(&p);
 }
 
+// products with many columns are those of the columns one by one, with every vector width; neither threads nor the
+// columns beside it change one; without memory for copies of them they are computed one by one
+static void test_block_product(void **state) {
+    (void)state;
+    enum { MOST = 21 };
+    const char *const widths[] = {"baseline", "avx2", "avx512"};
+    for (int type = FEM_T4; type <= FEM_H8; type++) {
+        problem  p;
+        uint64_t seed = 3;
+        make_problem(&p, (fem_element)type);
+        size_t  n = (size_t)p.n, size = MOST * n;
+        double *X = fem_alloc(size, 8), *plain = fem_alloc(size, 8), *one = fem_alloc(size, 8);
+        double *Y = fem_alloc(size, 8);
+        test_random_fill(&seed, (int)size, 1, X);
+        for (size_t c = 0; c < MOST; c++) fem_sparse_multiply(&p.K, 1, X + c * n, plain + c * n);
+        for (int w = 0; w < 3; w++) {
+            assert_int_equal(setenv("LIMBER_SIMD", widths[w], 1), 0);
+            fem_set_threads(1);
+            fem_sparse_multiply(&p.K, MOST, X, one);
+            double off = test_relative_error((int)size, one, plain);
+            printf("  %s, %s: %.1e from one column at a time\n", type == FEM_T4 ? "T4" : "H8", widths[w], off);
+            assert_true(off < 1e-14);
+            for (int columns = 2; columns <= MOST; columns++)
+                for (int threads = 1; threads <= 3; threads++) {
+                    fem_set_threads(threads);
+                    fem_sparse_multiply(&p.K, columns, X, Y);
+                    assert_memory_equal(Y, one, (size_t)columns * n * sizeof *Y);
+                }
+        }
+        unsetenv("LIMBER_SIMD");
+        fem_set_threads(0);
+        fem_memory_fail_after(0);
+        fem_sparse_multiply(&p.K, MOST, X, Y);
+        fem_memory_fail_after(-1);
+        assert_memory_equal(Y, plain, size * sizeof *Y);
+        fem_free(X), fem_free(plain), fem_free(one), fem_free(Y);
+        free_problem(&p);
+    }
+}
+
 // a refused allocation of ours anywhere in ordering, analysing and solving is reported and leaves nothing behind
 static void test_allocation_failure(void **state) {
     (void)state;
@@ -372,13 +412,10 @@ static void test_order_in_parallel(void **unused) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pattern),
-        cmocka_unit_test(test_solve),
-        cmocka_unit_test(test_block_solve),
-        cmocka_unit_test(test_halves),
-        cmocka_unit_test(test_indefinite),
-        cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_allocation_failure),
+        cmocka_unit_test(test_pattern),           cmocka_unit_test(test_solve),
+        cmocka_unit_test(test_block_solve),       cmocka_unit_test(test_halves),
+        cmocka_unit_test(test_indefinite),        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_block_product),     cmocka_unit_test(test_allocation_failure),
         cmocka_unit_test(test_order_in_parallel),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
