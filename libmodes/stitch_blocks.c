@@ -2,6 +2,7 @@
 // nothing holds can move and turn.
 #include "libmodes/stitch_internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 // A column that others span to this part of its length is none.
@@ -188,5 +189,54 @@ fem_status modes_stitched_blocks(modes_stitched *s, const modes_basis *basis, bo
 done:
     modes_blocks_destroy(&made);
     fem_free(of_piece), fem_free(held), fem_free(length), fem_free(b.x), fem_free(b.Mx), fem_free(b.U), fem_free(b.c);
+    return status;
+}
+
+// ---- several domains --------------------------------------------------------------------------------------------
+
+typedef struct padded {
+    double omega2;
+    int    part, column;
+} padded;
+
+static int compare_padded(const void *x, const void *y) {
+    const padded *p = x, *q = y;
+    if (p->omega2 != q->omega2) return p->omega2 < q->omega2 ? -1 : 1;
+    if (p->part != q->part) return p->part < q->part ? -1 : 1;
+    return p->column < q->column ? -1 : 1;
+}
+
+fem_status modes_pad(modes_basis *result, int vertices, int count, const modes_basis *const *part, const int *first,
+                     const double *factor) {
+    fem_status  status = FEM_OK;
+    modes_basis basis = {0};
+    padded     *order = NULL;
+    long        total = 0;
+    int         next = 0;
+    for (int i = 0; i < count; i++) {
+        total += part[i]->r;
+        if (first[i] < 0 || part[i]->n / 3 > vertices - first[i])
+            return fem_fail(FEM_BAD_INPUT, "modes of domain %d: vertices %d to %d, but the body has %d", i, first[i],
+                            first[i] + part[i]->n / 3 - 1, vertices);
+    }
+    if (total < 1 || total > 100000)
+        return fem_fail(FEM_BAD_INPUT, "%ld modes in %d domains, expected 1 to 100000", total, count);
+    order = fem_alloc((size_t)total, sizeof *order);
+    if (!order) return fem_fail(FEM_NO_MEMORY, "no memory for %ld modes", total);
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j < part[i]->r; j++)
+            order[next++] = (padded){part[i]->omega2[j] * (factor ? factor[i] : 1), i, j};
+    qsort(order, (size_t)total, sizeof *order, compare_padded);
+    FEM_TRY(modes_basis_allocate(&basis, 3 * vertices, (int)total));
+    for (int k = 0; k < total; k++) {
+        const modes_basis *from = part[order[k].part];
+        memcpy(basis.U + (size_t)k * (size_t)basis.n + 3 * (size_t)first[order[k].part],
+               from->U + (size_t)order[k].column * (size_t)from->n, (size_t)from->n * sizeof *basis.U);
+        basis.omega2[k] = order[k].omega2;
+    }
+    modes_basis_destroy(result);
+    *result = basis;
+done:
+    fem_free(order);
     return status;
 }

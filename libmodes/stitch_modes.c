@@ -8,9 +8,8 @@
 // The small matrices W^T M W and W^T K^ W need few long products. E = M^-1 B: M E = B. E = K^-1 B (K of the stitches
 // before): K E = B but for rigid load. E is first freed of [R1, U], from then on by small matrices where nothing
 // cancels.
-#include "libmodes/stitch_internal.h"
+#include "libmodes/stitch_search.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 const char *modes_stitch_form_name(modes_stitch_form form) {
@@ -21,84 +20,18 @@ modes_stitch_options modes_stitch_default_options(void) {
     return (modes_stitch_options){.form = MODES_STITCH_ATTACHMENT, .refine = -1};
 }
 
-// ---- M^-1 -------------------------------------------------------------------------------------------------------
-
-typedef struct mass_solve_work {
-    const modes_stitched *s;
-    const double         *B;
-    double               *X, *work;
-    double                tolerance;
-} mass_solve_work;
-
-enum { MASS_ITERATIONS = 500 }; // many more than a mass matrix needs: D^-1 M has a condition of 5 (T4) or 27 (H8)
-
-static void mass_solve_task(void *context, int column, int worker) {
-    mass_solve_work      *w = context;
-    const modes_stitched *s = w->s;
-    size_t                n = (size_t)s->n;
-    const unsigned char  *fixed = s->inverse->fixed;
-    double               *x = w->X + (size_t)column * n, *r = w->work + (size_t)worker * 3 * n, *p = r + n, *Mp = p + n;
-    const double         *b = w->B + (size_t)column * n;
-    double                rho = 0, first = 0;
-    for (size_t i = 0; i < n; i++) {
-        x[i] = 0, r[i] = fixed[i] ? 0 : b[i], p[i] = r[i] / s->diagonal[i];
-        rho += r[i] * p[i];
-    }
-    first = rho;
-    for (int k = 0; k < MASS_ITERATIONS && rho > w->tolerance * w->tolerance * first; k++) {
-        double power = 0, next = 0;
-        modes_mass_multiply(&s->mass, 1, p, Mp);
-        for (size_t i = 0; i < n; i++) power += fixed[i] ? 0 : p[i] * Mp[i];
-        double alpha = rho / power;
-        for (size_t i = 0; i < n; i++) {
-            if (fixed[i]) continue;
-            x[i] += alpha * p[i], r[i] -= alpha * Mp[i];
-            next += r[i] * r[i] / s->diagonal[i];
-        }
-        for (size_t i = 0; i < n; i++) p[i] = r[i] / s->diagonal[i] + next / rho * p[i];
-        rho = next;
-    }
-}
-
-fem_status stitch_mass_solve(const modes_stitched *s, int columns, const double *B, double tolerance, double *X) {
-    double *work = fem_alloc(3 * (size_t)s->n * (size_t)fem_threads(), sizeof *work);
-    if (!work) return stitch_no_memory(s, "masses");
-    mass_solve_work w = {.s = s, .B = B, .X = X, .work = work, .tolerance = tolerance};
-    fem_parallel_for(columns, mass_solve_task, &w);
-    fem_free(work);
-    return FEM_OK;
-}
-
 // ---- the search space -------------------------------------------------------------------------------------------
 
-typedef struct search {
-    modes_stitched             *s;
-    const modes_basis          *old;
-    const modes_stitch_options *options;
-    stitch_coupling             before;  // attachment: of the stitches that the old modes know
-    double                     *R;       // n x ..: rigid motions of the body before; the first `tied` are tied now
-    int                         n, r, m; // m = tied + r + enriched
-    int                         count;   // modes wanted
-    int                         tied, fresh, enriched; // fresh stitches, columns of E
-    double                     *T;     // attachment: 3 fresh x enriched, the loads at the stitches whose answers E are
-    double                     *W;     // n x m: R1, U, E; from true modes only E
-    double                     *MW;    // n x (tied + r)
-    double                     *E;     // n x enriched, within W
-    double                     *A, *G; // m x m: W^T K^ W and W^T M W
-    modes_basis                 basis;
-    modes_stitch_report         report;
-} search;
+static fem_status no_memory(const stitch_search *q) { return stitch_no_memory(q->s, "modes"); }
 
-static fem_status no_memory(const search *q) { return stitch_no_memory(q->s, "modes"); }
-
-static void search_destroy(search *q) {
+static void search_destroy(stitch_search *q) {
     stitch_coupling_destroy(&q->before);
     fem_free(q->R), fem_free(q->T), fem_free(q->W), fem_free(q->MW), fem_free(q->A), fem_free(q->G);
     modes_basis_destroy(&q->basis);
 }
 
 // X (n x 3 per stitch) = B of the fresh stitches
-static void unit_springs(const search *q, double *X) {
+static void unit_springs(const stitch_search *q, double *X) {
     size_t n = (size_t)q->n;
     memset(X, 0, 3 * (size_t)q->fresh * n * sizeof *X);
     for (int k = 0; k < q->fresh; k++)
@@ -109,7 +42,7 @@ static void unit_springs(const search *q, double *X) {
 }
 
 // E = M^-1 B. Blocks of M are multiples of the identity, so one solution serves the three directions.
-static fem_status mass_responses(search *q) {
+static fem_status mass_responses(stitch_search *q) {
     fem_status status = FEM_OK;
     size_t     n = (size_t)q->n;
     double    *B = NULL, *X = NULL;
@@ -148,7 +81,7 @@ typedef struct static_system {
 
 static void static_system_destroy(static_system *y) { fem_free(y->F), fem_free(y->tall), fem_free(y->c); }
 
-static fem_status make_static_system(search *q, static_system *y) {
+static fem_status make_static_system(stitch_search *q, static_system *y) {
     modes_stitched *s = q->s;
     int             rows = 3 * q->fresh, m = 3 * s->count, before = 3 * q->options->since, tied = q->before.tied;
     y->F = fem_alloc((size_t)rows * (size_t)rows, sizeof *y->F);
@@ -192,7 +125,7 @@ static fem_status make_static_system(search *q, static_system *y) {
 // is the part of a mode's energy that it can lower: combinations below `negligible` are left out.
 static const double negligible = 1e-8;
 
-static fem_status choose_loads(search *q, const static_system *y, bool true_modes) {
+static fem_status choose_loads(stitch_search *q, const static_system *y, bool true_modes) {
     fem_status status = FEM_OK;
     int        rows = 3 * q->fresh, base = q->tied + q->r, e = 0;
     size_t     square = (size_t)rows * (size_t)rows, size = (size_t)rows * (size_t)base,
@@ -242,7 +175,7 @@ done:
 }
 
 // The loads T, and how to answer them.
-static fem_status prepare_answers(search *q, bool true_modes, static_system *y) {
+static fem_status prepare_answers(stitch_search *q, bool true_modes, static_system *y) {
     fem_status status = FEM_OK;
     int        rows = 3 * q->fresh;
     FEM_TRY(stitch_responses(q->s));
@@ -259,7 +192,7 @@ done:
 }
 
 // E = K^-1 B T with the stitches before
-static fem_status static_responses(search *q, const static_system *y) {
+static fem_status static_responses(stitch_search *q, const static_system *y) {
     fem_status status = FEM_OK;
     int        rows = 3 * q->fresh, m = 3 * q->s->count, tied = q->before.tied;
     double    *T = fem_alloc((size_t)m * (size_t)q->enriched + 1, sizeof *T);
@@ -281,7 +214,7 @@ done:
 }
 
 // Room for [R1, U] and E, of which `front` columns are filled by the caller; and E.
-static fem_status fill_answers(search *q, int front, const static_system *y) {
+static fem_status fill_answers(stitch_search *q, int front, const static_system *y) {
     size_t n = (size_t)q->n, columns = (size_t)(q->tied + q->r + q->enriched);
     q->m = (int)columns;
     q->W = fem_alloc(n * (size_t)(front + q->enriched) + 1, sizeof *q->W);
@@ -291,7 +224,7 @@ static fem_status fill_answers(search *q, int front, const static_system *y) {
     return q->options->form == MODES_STITCH_ATTACHMENT ? static_responses(q, y) : mass_responses(q);
 }
 
-static fem_status fill_space(search *q, const static_system *y) {
+static fem_status fill_space(stitch_search *q, const static_system *y) {
     fem_status status = FEM_OK;
     size_t     n = (size_t)q->n;
     int        base = q->tied + q->r;
@@ -307,7 +240,7 @@ done:
 
 // ---- the small matrices -----------------------------------------------------------------------------------------
 
-static void put_block(int m, int row, int column, int rows, int columns, const double *part, bool mirrored, double *A) {
+void stitch_put_block(int m, int row, int column, int rows, int columns, const double *part, bool mirrored, double *A) {
     for (int j = 0; j < columns; j++)
         for (int i = 0; i < rows; i++) {
             A[(size_t)(column + j) * (size_t)m + (size_t)(row + i)] = part[(size_t)j * (size_t)rows + (size_t)i];
@@ -317,7 +250,7 @@ static void put_block(int m, int row, int column, int rows, int columns, const d
 }
 
 // E -= [R1, U] C
-static fem_status free_enrichment(search *q, double *C) {
+static fem_status free_enrichment(stitch_search *q, double *C) {
     fem_status status = FEM_OK;
     int        base = q->tied + q->r;
     FEM_TRY(tall_inner(q->n, base, q->enriched, q->MW, q->E, C));
@@ -328,7 +261,7 @@ done:
 
 // A with the stitches before, and E as it comes: K [R1, U] by products, K R1 = 0, and K K^-1 B T = B T but for rigid
 // load, which E has no part in.
-static fem_status matrix_before(search *q) {
+static fem_status matrix_before(stitch_search *q) {
     fem_status status = FEM_OK;
     int        base = q->tied + q->r, m = q->m, since = q->options->since;
     size_t     n = (size_t)q->n;
@@ -343,10 +276,10 @@ static fem_status matrix_before(search *q) {
     }
     stitch_multiply(q->s, since, q->r, q->W + n * (size_t)q->tied, KW + n * (size_t)q->tied);
     FEM_TRY(tall_inner(q->n, base, base, q->W, KW, part));
-    put_block(m, 0, 0, base, base, part, false, q->A);
+    stitch_put_block(m, 0, 0, base, base, part, false, q->A);
     if (q->enriched == 0) goto done;
     FEM_TRY(tall_inner(q->n, base, q->enriched, KW, q->E, part));
-    put_block(m, 0, base, base, q->enriched, part, true, q->A);
+    stitch_put_block(m, 0, base, base, q->enriched, part, true, q->A);
     if (known) {
         stitch_differences(q->s, since, q->fresh, q->enriched, q->E, difference);
         dense_gemm(true, false, q->enriched, q->enriched, rows, 1, q->T, difference, 0, part);
@@ -354,14 +287,14 @@ static fem_status matrix_before(search *q) {
         stitch_multiply(q->s, since, q->enriched, q->E, KW);
         FEM_TRY(tall_inner(q->n, q->enriched, q->enriched, q->E, KW, part));
     }
-    put_block(m, base, base, q->enriched, q->enriched, part, false, q->A);
+    stitch_put_block(m, base, base, q->enriched, q->enriched, part, false, q->A);
 done:
     fem_free(KW), fem_free(part), fem_free(difference);
     return status;
 }
 
 // A <- T^T A T with T = [I, -C; 0, I]
-static void congruence(const search *q, const double *C) {
+static void congruence(const stitch_search *q, const double *C) {
     int base = q->tied + q->r, m = q->m, e = q->enriched;
     // columns of E: A_E -= A_base C; then rows likewise
     dense_gemm_part(false, false, m, e, base, -1, q->A, m, C, base, 1, q->A + (size_t)base * (size_t)m, m);
@@ -369,7 +302,7 @@ static void congruence(const search *q, const double *C) {
 }
 
 // A += (B^T W)^T D (B^T W) over the fresh stitches
-static fem_status add_springs(search *q) {
+static fem_status add_springs(stitch_search *q) {
     int     first = q->options->since, rows = 3 * q->fresh, m = q->m;
     double *T = fem_alloc((size_t)rows * (size_t)m + 1, sizeof *T);
     if (!T) return no_memory(q);
@@ -383,7 +316,7 @@ static fem_status add_springs(search *q) {
 }
 
 // W^T M W with E freed of the rest: the blocks beside it are rounding, and are kept so that nothing is assumed.
-static fem_status mass_matrix(search *q) {
+static fem_status mass_matrix(stitch_search *q) {
     fem_status status = FEM_OK;
     int        base = q->tied + q->r, m = q->m;
     size_t     n = (size_t)q->n;
@@ -393,19 +326,19 @@ static fem_status mass_matrix(search *q) {
         goto done;
     }
     FEM_TRY(tall_inner(q->n, base, base, q->W, q->MW, part));
-    put_block(m, 0, 0, base, base, part, false, q->G);
+    stitch_put_block(m, 0, 0, base, base, part, false, q->G);
     for (int first = base; first < m; first += MODES_PANEL) {
         int columns = m - first < MODES_PANEL ? m - first : MODES_PANEL, rows = first + columns;
         modes_mass_multiply(&q->s->mass, columns, q->W + n * (size_t)first, ME);
         FEM_TRY(tall_inner(q->n, rows, columns, q->W, ME, part));
-        put_block(m, 0, first, rows, columns, part, true, q->G);
+        stitch_put_block(m, 0, first, rows, columns, part, true, q->G);
     }
 done:
     fem_free(ME), fem_free(part);
     return status;
 }
 
-static fem_status make_matrices(search *q) {
+static fem_status make_matrices(stitch_search *q) {
     fem_status status = FEM_OK;
     int        base = q->tied + q->r, m = q->m;
     double    *C = fem_alloc((size_t)base * (size_t)q->enriched + 1, sizeof *C);
@@ -425,9 +358,10 @@ done:
 // ---- the small problem ------------------------------------------------------------------------------------------
 
 static const double independent = 1e-12; // squared sine below which a column counts as one of the others
+static const double reach_allowed = 1;   // squared frequencies beyond those that the old modes know
 
 // A z = lambda G z in the independent part: G scaled to ones, P^T G P = L L^T, L^-1 A L^-T. Z is m x m.
-static fem_status solve_small(search *q, double least, double *values, double *Z, int *rank) {
+fem_status stitch_small_problem(stitch_search *q, double least, double *values, double *Z, int *rank) {
     fem_status status = FEM_OK;
     int        m = q->m, k = 0;
     size_t     square = (size_t)m * (size_t)m;
@@ -468,12 +402,12 @@ done:
     return status;
 }
 
-static void take_values(search *q, const double *values) {
+static void take_values(stitch_search *q, const double *values) {
     for (int j = 0; j < q->basis.r; j++) q->basis.omega2[j] = fmax(values[j], 0);
 }
 
 // What rounding left of the combinations is taken out.
-static fem_status polish(search *q) {
+static fem_status polish(stitch_search *q) {
     fem_status status = modes_mass_polish(&q->s->mass, 0, q->basis.r, q->basis.U, &q->report.orthogonality);
     for (int j = 0; j < q->basis.r && status == FEM_OK; j++)
         if (!isfinite(q->basis.omega2[j]))
@@ -481,7 +415,7 @@ static fem_status polish(search *q) {
     return status;
 }
 
-static fem_status combine(search *q, int count, const double *values, const double *Z) {
+static fem_status combine(stitch_search *q, int count, const double *values, const double *Z) {
     fem_status status = FEM_OK;
     double     begun = fem_seconds();
     FEM_TRY(modes_basis_allocate(&q->basis, q->n, count));
@@ -493,7 +427,7 @@ done:
 }
 
 // Of the rigid motions that the stitches before left alone, those that the fresh ones tie.
-static fem_status tied_motions(search *q) {
+static fem_status tied_motions(stitch_search *q) {
     fem_status           status = FEM_OK;
     const modes_inverse *inverse = q->s->inverse;
     int                  since = q->options->since, tied = 0;
@@ -521,7 +455,7 @@ static fem_status check_options(const modes_stitched *s, const modes_basis *old,
 // ---- from true modes -----------------------------------------------------------------------------------------------
 
 // Are the old ones vibration modes of the body without stitches? x = sum of u_j / omega_j^2 has K x = M sum of u_j.
-static fem_status are_true_modes(search *q, bool *answer) {
+static fem_status are_true_modes(stitch_search *q, bool *answer) {
     size_t  n = (size_t)q->n;
     double *x = fem_calloc(4 * n, sizeof *x), *sum = x + n, *Kx = sum + n, *Msum = Kx + n, square = 0, whole = 0;
     *answer = false;
@@ -550,7 +484,7 @@ static const double lost = 1e-9; // squared sine below which nothing of a static
 //     U^T M U = 1, U^T K U = L, U^T M Y = L^-1 t^T T =: C, U^T K Y = t^T T, Y^T K Y = T^T F T,
 // and rigid motions are orthogonal to both. Freed of U, E = Y - U C: E^T M E = Y^T M Y - C^T C,
 // E^T K E = T^T F T - C^T L C, U^T K E = 0, B^T E = F T - t C. C is r x e.
-static fem_status true_matrices(search *q, const static_system *y, double *C) {
+static fem_status true_matrices(stitch_search *q, const static_system *y, double *C) {
     fem_status      status = FEM_OK;
     modes_stitched *s = q->s;
     int             base = q->tied + q->r, m = q->m, e = q->enriched, r = q->r, rows = 3 * q->fresh;
@@ -572,7 +506,7 @@ static fem_status true_matrices(search *q, const static_system *y, double *C) {
         for (size_t i = 0; i < (size_t)r * (size_t)e; i++) C[i] = LC[i] / q->old->omega2[i % (size_t)r];
         dense_gemm(true, false, e, e, rows, 1, q->T, DE, 0, part);
         dense_gemm(true, false, e, e, r, -1, C, LC, 1, part);
-        put_block(m, base, base, e, e, part, false, q->A);
+        stitch_put_block(m, base, base, e, e, part, false, q->A);
         dense_gemm(false, false, rows, e, r, -1, t, C, 1, DE);
     }
     for (int j = 0; j < m; j++)
@@ -582,7 +516,7 @@ static fem_status true_matrices(search *q, const static_system *y, double *C) {
         int columns = e - first < MODES_PANEL ? e - first : MODES_PANEL, end = first + columns;
         modes_mass_multiply(&s->mass, columns, q->E + n * (size_t)first, MY);
         FEM_TRY(tall_inner(q->n, end, columns, q->E, MY, part));
-        put_block(m, base, base + first, end, columns, part, true, q->G);
+        stitch_put_block(m, base, base + first, end, columns, part, true, q->G);
     }
     for (int k = 0; k < e; k++) part[k] = q->G[(size_t)(base + k) * (size_t)(m + 1)];
     if (e > 0) dense_gemm_part(true, false, e, e, r, -1, C, r, C, r, 1, q->G + (size_t)base * (size_t)(m + 1), m);
@@ -598,7 +532,7 @@ done:
 }
 
 // The modes: [R1, U, Y] with Z of U less C times Z of E
-static fem_status combine_true(search *q, int count, const double *values, double *Z, const double *C) {
+static fem_status combine_true(stitch_search *q, int count, const double *values, double *Z, const double *C) {
     fem_status status = FEM_OK;
     int        m = q->m, base = q->tied + q->r, rows[3] = {q->tied, q->r, q->enriched}, first[3] = {0, q->tied, base};
     const double *columns[3] = {q->R, q->old->U, q->E};
@@ -620,144 +554,14 @@ done:
     return status;
 }
 
-// ---- refinement ----------------------------------------------------------------------------------------------------
-
-// One step of inverse iteration from Ritz vectors x of the space that was searched, all of which stand in the basis (X,
-// with omega2 = L); x are the `wanted` columns of it that `pick` lists. E = K^-1 M x l, freed of X twice, is added to
-// the space. K E is multiplied out: from K K^-1 M x it would follow but for rounding, which counts as E goes to zero.
-// The first `count` Ritz vectors of [X, E] take the basis' place. away[j] (wanted) becomes |E_j|^2.
-static const double settled = 1e-14; // |E|^2 below which what a step adds to a mode is taken for rounding
-static const double apart = 1e-6;    // squared sine between two of them below which it is
-
-static fem_status refine(search *q, int wanted, const int *pick, int count, double *away) {
-    fem_status  status = FEM_OK;
-    modes_basis better = {0};
-    size_t      n = (size_t)q->n;
-    int         p = q->basis.r, m = p + wanted, rank = 0;
-    size_t      block = n * (size_t)wanted, square = (size_t)m * (size_t)m;
-    double     *L = q->basis.omega2, begun = fem_seconds();
-    double     *E = fem_alloc(block, sizeof *E), *work = fem_alloc(block, sizeof *work);
-    double     *D = fem_alloc((size_t)m * (size_t)wanted, sizeof *D);
-    double     *vectors = fem_alloc(square, sizeof *vectors), *values = fem_alloc((size_t)m, sizeof *values);
-    fem_free(q->A), fem_free(q->G);
-    q->m = m, q->A = fem_calloc(square, sizeof *q->A), q->G = fem_calloc(square, sizeof *q->G);
-    if (!E || !work || !D || !vectors || !values || !q->A || !q->G) {
-        status = no_memory(q);
-        goto done;
-    }
-    for (int j = 0; j < wanted; j++) memcpy(E + (size_t)j * n, q->basis.U + (size_t)pick[j] * n, n * sizeof *E);
-    modes_mass_multiply(&q->s->mass, wanted, E, work);
-    FEM_TRY(stitch_solve(q->s, wanted, false, work, E));
-    for (size_t i = 0; i < block; i++) E[i] *= L[pick[i / n]];
-    for (int pass = 0; pass < 2; pass++) {
-        modes_mass_multiply(&q->s->mass, wanted, E, work);
-        FEM_TRY(tall_inner(q->n, p, wanted, q->basis.U, work, D));
-        tall_add(q->n, p, wanted, -1, q->basis.U, D, E);
-    }
-    modes_mass_multiply(&q->s->mass, wanted, E, work);
-    FEM_TRY(tall_inner(q->n, wanted, wanted, E, work, D));
-    put_block(m, p, p, wanted, wanted, D, false, q->G);
-    modes_stitched_multiply(q->s, wanted, E, work);
-    FEM_TRY(tall_inner(q->n, wanted, wanted, E, work, D));
-    put_block(m, p, p, wanted, wanted, D, false, q->A);
-    FEM_TRY(tall_inner(q->n, p, wanted, q->basis.U, work, D));
-    put_block(m, 0, p, p, wanted, D, true, q->A);
-    for (int i = 0; i < p; i++) q->G[(size_t)i * (size_t)(m + 1)] = 1, q->A[(size_t)i * (size_t)(m + 1)] = L[i];
-    for (int j = 0; j < wanted; j++) {
-        size_t at = (size_t)(p + j);
-        away[j] = q->G[at * (size_t)(m + 1)];
-        if (away[j] > settled) continue;
-        for (size_t i = 0; i < (size_t)m; i++) q->G[at * (size_t)m + i] = q->G[i * (size_t)m + at] = 0;
-    }
-    FEM_TRY(solve_small(q, apart, values, vectors, &rank));
-    if (count > rank) count = rank;
-    FEM_TRY(modes_basis_allocate(&better, q->n, count));
-    for (int j = 0; j < count; j++) better.omega2[j] = fmax(values[j], 0);
-    for (int k = 0; k < 2; k++) {
-        int rows = k ? wanted : p;
-        for (int j = 0; j < count; j++)
-            for (int i = 0; i < rows; i++)
-                q->G[(size_t)j * (size_t)rows + (size_t)i] = vectors[(size_t)j * (size_t)m + (size_t)(k * p + i)];
-        tall_add(q->n, rows, count, 1, k ? E : q->basis.U, q->G, better.U);
-    }
-    modes_basis_destroy(&q->basis);
-    q->basis = better;
-    better = (modes_basis){0};
-    q->report.solves += wanted;
-    q->report.seconds_refine += fem_seconds() - begun;
-done:
-    modes_basis_destroy(&better);
-    fem_free(E), fem_free(work), fem_free(D), fem_free(vectors), fem_free(values);
-    return status;
-}
-
-enum { JUDGED = 20, MOST_STEPS = 4 };
-static const double reach_allowed = 1; // squared frequencies beyond those that the old modes know
-// A step squares about what a mode lacks of the true one, |E|^2 (oball of the benchmark: 0.74, 0.04, 0.0002); but a
-// mode that the space had nothing of is only found by it. Automatic refinement ends with the step that changes no
-// frequency of the first JUDGED by more than `steady`, or with a further one that leaves less than `lacking` of each;
-// modes that lack less than `close_enough` before a step need no other.
-static const double steady = 3e-3, lacking = 0.005, close_enough = 1e-3;
-
-// The old modes are all that there are below the highest of them, in a domain that was made softer or stiffer times its
-// factor: what is above that of the softest domain is not to be expected of them.
-static double known_up_to(const search *q) {
-    const modes_stitched *s = q->s;
-    double                highest = 0, softest = INFINITY;
-    for (int j = 0; j < q->r; j++) {
-        const double *u = q->old->U + (size_t)j * (size_t)q->n;
-        int           most = 0;
-        for (int i = 0; i < q->n; i++)
-            if (fabs(u[i]) > fabs(u[most])) most = i;
-        double factor = s->domain[most / 3] >= 0 ? s->factor[s->domain[most / 3]] : 1;
-        highest = fmax(highest, q->old->omega2[j] / factor);
-    }
-    for (int d = 0; d < s->domains; d++) softest = fmin(softest, s->factor[d]);
-    return highest * softest;
-}
-
-static fem_status refine_until_steady(search *q) {
-    fem_status status = FEM_OK;
-    int        count = q->count, judged = count < JUDGED ? count : JUDGED, wanted = count;
-    int        most = q->options->refine >= 0 ? q->options->refine : MOST_STEPS;
-    int       *pick = fem_alloc((size_t)count, sizeof *pick);
-    double    *away = fem_alloc(2 * (size_t)count, sizeof *away), *before = away ? away + count : NULL;
-    if (!pick || !away) {
-        status = no_memory(q);
-        goto done;
-    }
-    for (int j = 0; j < count; j++) pick[j] = j;
-    for (int step = 0; step < most && wanted > 0; step++) {
-        double lacks = 0, change = 0;
-        int    left = 0;
-        memcpy(before, q->basis.omega2, (size_t)judged * sizeof *before);
-        FEM_TRY(refine(q, wanted, pick, q->basis.r + wanted, away));
-        q->report.refined++;
-        for (int k = 0; k < wanted; k++) {
-            if (pick[k] < judged) lacks = fmax(lacks, away[k] * away[k]);
-            if (q->options->refine >= 0 || away[k] > close_enough) pick[left++] = pick[k];
-        }
-        wanted = left;
-        for (int j = 0; j < judged; j++)
-            if (q->basis.omega2[j] > 0) change = fmax(change, sqrt(before[j] / q->basis.omega2[j]) - 1);
-        if (q->options->refine < 0 && (change < steady || (step > 0 && lacks < lacking))) break;
-    }
-    if (q->basis.r > count) { // the others were there to be refined with
-        q->basis.r = count;
-        double *U = fem_realloc(q->basis.U, (size_t)q->n * (size_t)count, sizeof *U);
-        if (U) q->basis.U = U;
-    }
-done:
-    fem_free(pick), fem_free(away);
-    return status;
-}
+// ---- all of it ----------------------------------------------------------------------------------------------------
 
 fem_status modes_stitched_modes(modes_stitched *s, const modes_basis *old, const modes_stitch_options *options,
                                 modes_basis *basis, modes_stitch_report *report) {
-    fem_status status = check_options(s, old, options);
-    search     q = {.s = s, .old = old, .options = options, .n = s->n, .r = old->r};
-    double    *values = NULL, *Z = NULL, *C = NULL;
-    int        rank = 0, count = options->count > 0 ? options->count : old->r;
+    fem_status    status = check_options(s, old, options);
+    stitch_search q = {.s = s, .old = old, .options = options, .n = s->n, .r = old->r};
+    double       *values = NULL, *Z = NULL, *C = NULL;
+    int           rank = 0, count = options->count > 0 ? options->count : old->r;
     if (status != FEM_OK) return status;
     bool          attachment = options->form == MODES_STITCH_ATTACHMENT, true_modes = false;
     static_system answers = {0};
@@ -780,7 +584,7 @@ fem_status modes_stitched_modes(modes_stitched *s, const modes_basis *old, const
         status = no_memory(&q);
         goto done;
     }
-    FEM_TRY(solve_small(&q, independent, values, Z, &rank));
+    FEM_TRY(stitch_small_problem(&q, independent, values, Z, &rank));
     q.report.dimension = rank, q.report.dropped = q.m - rank;
     q.report.seconds_project = fem_seconds() - begun;
     if (count > rank) {
@@ -788,13 +592,13 @@ fem_status modes_stitched_modes(modes_stitched *s, const modes_basis *old, const
                           count, old->r, q.fresh, rank);
         goto done;
     }
-    int judged = count < JUDGED ? count : JUDGED;
-    q.report.reach = attachment ? values[judged - 1] / known_up_to(&q) : 0;
+    int judged = count < STITCH_JUDGED ? count : STITCH_JUDGED;
+    q.report.reach = attachment ? values[judged - 1] / stitch_known_up_to(&q) : 0;
     bool beyond = attachment && !options->rigid_out && count <= q.tied + q.r && q.report.reach > reach_allowed;
     bool refined = options->refine > 0 || (options->refine < 0 && beyond);
     int  made = refined ? rank : count; // all of the space is kept to be refined
     FEM_TRY(true_modes ? combine_true(&q, made, values, Z, C) : combine(&q, made, values, Z));
-    if (refined) FEM_TRY(refine_until_steady(&q));
+    if (refined) FEM_TRY(stitch_refine(&q));
     FEM_TRY(polish(&q));
     modes_basis_destroy(basis);
     *basis = q.basis;
@@ -804,54 +608,5 @@ done:
     fem_free(values), fem_free(Z), fem_free(C);
     static_system_destroy(&answers);
     search_destroy(&q);
-    return status;
-}
-
-// ---- several domains --------------------------------------------------------------------------------------------
-
-typedef struct padded {
-    double omega2;
-    int    part, column;
-} padded;
-
-static int compare_padded(const void *x, const void *y) {
-    const padded *p = x, *q = y;
-    if (p->omega2 != q->omega2) return p->omega2 < q->omega2 ? -1 : 1;
-    if (p->part != q->part) return p->part < q->part ? -1 : 1;
-    return p->column < q->column ? -1 : 1;
-}
-
-fem_status modes_pad(modes_basis *result, int vertices, int count, const modes_basis *const *part, const int *first,
-                     const double *factor) {
-    fem_status  status = FEM_OK;
-    modes_basis basis = {0};
-    padded     *order = NULL;
-    long        total = 0;
-    int         next = 0;
-    for (int i = 0; i < count; i++) {
-        total += part[i]->r;
-        if (first[i] < 0 || part[i]->n / 3 > vertices - first[i])
-            return fem_fail(FEM_BAD_INPUT, "modes of domain %d: vertices %d to %d, but the body has %d", i, first[i],
-                            first[i] + part[i]->n / 3 - 1, vertices);
-    }
-    if (total < 1 || total > 100000)
-        return fem_fail(FEM_BAD_INPUT, "%ld modes in %d domains, expected 1 to 100000", total, count);
-    order = fem_alloc((size_t)total, sizeof *order);
-    if (!order) return fem_fail(FEM_NO_MEMORY, "no memory for %ld modes", total);
-    for (int i = 0; i < count; i++)
-        for (int j = 0; j < part[i]->r; j++)
-            order[next++] = (padded){part[i]->omega2[j] * (factor ? factor[i] : 1), i, j};
-    qsort(order, (size_t)total, sizeof *order, compare_padded);
-    FEM_TRY(modes_basis_allocate(&basis, 3 * vertices, (int)total));
-    for (int k = 0; k < total; k++) {
-        const modes_basis *from = part[order[k].part];
-        memcpy(basis.U + (size_t)k * (size_t)basis.n + 3 * (size_t)first[order[k].part],
-               from->U + (size_t)order[k].column * (size_t)from->n, (size_t)from->n * sizeof *basis.U);
-        basis.omega2[k] = order[k].omega2;
-    }
-    modes_basis_destroy(result);
-    *result = basis;
-done:
-    fem_free(order);
     return status;
 }

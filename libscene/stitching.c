@@ -1,42 +1,9 @@
 // A body that is stitched while it moves. Every state is reached from the modes, derivatives and factor of the body
 // without stitches, which are held: errors do not add up, and what is undone gives back what was there before.
-#include "libscene/stitching.h"
-
-#include "libscene/internal.h"
+#include "libscene/stitching_internal.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-// What distinguishes a body from the one without stitches.
-typedef struct springs_of {
-    int           count;
-    modes_stitch *list;
-    double       *factor; // per domain; NULL: all 1
-} springs_of;
-
-static void springs_destroy(springs_of *springs) {
-    fem_free(springs->list), fem_free(springs->factor);
-    *springs = (springs_of){0};
-}
-
-struct scene_stitching {
-    const scene       *s;
-    const scene_part  *part;
-    const fem_body    *body;
-    const scene_class *first;
-    fem_sparse         K, M;
-    unsigned char     *fixed; // 3 per vertex
-    modes_problem      problem;
-    modes_inverse     *inverse;
-    modes_basis        linear; // of the body without stitches, the lowest, more than are wanted
-    int                wanted; // linear modes of every state
-    modes_rights       rights; // of the body without stitches; empty without derivatives
-    modes_basis        plain;  // of the part, without motions of its pieces
-    modes_stitched    *stitched;
-    springs_of         before, next; // of the class that the body has, and of the one that was made for it
-};
 
 const char *scene_stitch_form_name(scene_stitch_form form) {
     if (form <= SCENE_STITCH_ATTACHMENT) return modes_stitch_form_name((modes_stitch_form)form);
@@ -54,22 +21,9 @@ void scene_change_destroy(scene_change *change) {
     *change = (scene_change){0};
 }
 
-static bool is_change(const scene *s, const scene_action *a) {
-    return a->kind == SCENE_STITCH || a->kind == SCENE_UNSTITCH || a->kind == SCENE_CUT ||
-           (a->kind == SCENE_STIFFNESS && s->tree.domains.count == 0 && s->forest.count == 0);
-}
-
-bool scene_has_stitching(const scene *s) {
-    for (int i = 0; i < s->action_count; i++)
-        if (is_change(s, &s->actions[i])) return true;
-    return false;
-}
-
-double scene_next_change(const scene *s, double time) {
-    double next = INFINITY;
-    for (int i = 0; i < s->action_count; i++)
-        if (is_change(s, &s->actions[i]) && s->actions[i].start > time) next = fmin(next, s->actions[i].start);
-    return next;
+static void springs_destroy(springs_of *springs) {
+    fem_free(springs->list), fem_free(springs->factor);
+    *springs = (springs_of){0};
 }
 
 // ---- life ----------------------------------------------------------------------------------------------------------
@@ -88,7 +42,7 @@ void scene_stitching_destroy(scene_stitching *t) {
     fem_free(t);
 }
 
-static fem_status copy_basis(const modes_basis *from, modes_basis *to) {
+fem_status stitching_copy_basis(const modes_basis *from, modes_basis *to) {
     fem_status status = modes_basis_allocate(to, from->n, from->r);
     if (status != FEM_OK) return status;
     memcpy(to->U, from->U, (size_t)from->n * (size_t)from->r * sizeof *to->U);
@@ -157,7 +111,7 @@ fem_status scene_stitching_create(scene_stitching **stitching, const scene *s, c
     own = own_modes(t);
     if (first && t->part->modes.recipe.derivatives > 0)
         FEM_TRY(modes_rights_create(&t->rights, body, t->inverse, &own, kept_pairs(t)));
-    if (first) FEM_TRY(copy_basis(&first->basis, &t->plain));
+    if (first) FEM_TRY(stitching_copy_basis(&first->basis, &t->plain));
     *stitching = t;
     t = NULL;
 done:
@@ -169,127 +123,14 @@ done:
 const modes_problem *scene_stitching_problem(const scene_stitching *t) { return &t->problem; }
 int                  scene_stitching_count(const scene_stitching *t) { return modes_stitched_count(t->stitched); }
 
-static bool is_scaled(const scene_stitching *t) {
+bool stitching_is_scaled(const scene_stitching *t) {
     for (int d = 0; d < modes_stitched_domains(t->stitched); d++)
         if (modes_stitched_factor(t->stitched, d) != 1) return true;
     return false;
 }
 
 bool scene_stitching_is_first(const scene_stitching *t) {
-    return modes_stitched_count(t->stitched) == 0 && !is_scaled(t);
-}
-
-// ---- the body at a time
-// ----------------------------------------------------------------------------------------------
-
-typedef struct wanted_state {
-    int           count;
-    modes_stitch *stitches; // with room for all
-    double       *factor;   // per domain
-} wanted_state;
-
-static bool same_ends(const modes_stitch *x, const modes_stitch *y) {
-    return (x->a == y->a && x->b == y->b) || (x->a == y->b && x->b == y->a);
-}
-
-static int find(int count, const modes_stitch *list, const modes_stitch *stitch) {
-    for (int i = 0; i < count; i++)
-        if (same_ends(&list[i], stitch)) return i;
-    return -1;
-}
-
-static void apply_action(const scene_stitching *t, const scene_action *a, wanted_state *w) {
-    if (a->kind == SCENE_STIFFNESS) {
-        for (int d = 0; d < modes_stitched_domains(t->stitched) && a->within.count == 0; d++) w->factor[d] = a->factor;
-        for (int i = 0; i < a->within.count; i++) {
-            int d = modes_stitched_domain_of(t->stitched, a->within.items[i]);
-            if (d >= 0) w->factor[d] = a->factor;
-        }
-        return;
-    }
-    for (int i = 0; i < a->stitch_count; i++) {
-        if (a->kind == SCENE_STITCH) {
-            w->stitches[w->count++] = a->stitches[i];
-            continue;
-        }
-        int k = find(w->count, w->stitches, &a->stitches[i]);
-        if (k < 0) continue;
-        memmove(w->stitches + k, w->stitches + k + 1, (size_t)(w->count - k - 1) * sizeof *w->stitches);
-        w->count--;
-    }
-}
-
-// In the order of their times, as they were planned.
-static fem_status find_state(const scene_stitching *t, double time, wanted_state *w) {
-    const scene *s = t->s;
-    size_t       room = (size_t)s->grown_count + 1;
-    int          domains = modes_stitched_domains(t->stitched);
-    for (int i = 0; i < s->action_count; i++) room += (size_t)s->actions[i].stitch_count;
-    w->stitches = fem_alloc(room, sizeof *w->stitches), w->factor = fem_alloc((size_t)domains, sizeof *w->factor);
-    if (!w->stitches || !w->factor) return fem_fail(FEM_NO_MEMORY, "no memory for %zu stitches", room);
-    for (int d = 0; d < domains; d++) w->factor[d] = 1;
-    if (s->grown_count > 0) memcpy(w->stitches, s->grown, (size_t)s->grown_count * sizeof *w->stitches);
-    w->count = s->grown_count;
-    for (double at = scene_next_change(s, -1); at <= time; at = scene_next_change(s, at))
-        for (int i = 0; i < s->action_count; i++)
-            if (is_change(s, &s->actions[i]) && s->actions[i].start == at) apply_action(t, &s->actions[i], w);
-    return FEM_OK;
-}
-
-// From the present state to another; the caller repairs what a failure leaves half done.
-static fem_status move_to(scene_stitching *t, const wanted_state *w, bool *changed) {
-    fem_status    status = FEM_OK;
-    modes_stitch *list = fem_alloc((size_t)modes_stitched_count(t->stitched) + (size_t)w->count + 1, sizeof *list);
-    int           gone = 0, more = 0;
-    if (!list) return fem_fail(FEM_NO_MEMORY, "no memory for %d stitches", w->count);
-    for (int d = 0; d < modes_stitched_domains(t->stitched); d++) {
-        if (modes_stitched_factor(t->stitched, d) == w->factor[d]) continue;
-        FEM_TRY(modes_stitched_scale(t->stitched, d, w->factor[d]));
-        *changed = true;
-    }
-    const modes_stitch *now = modes_stitched_list(t->stitched);
-    for (int i = 0; i < modes_stitched_count(t->stitched); i++) {
-        int k = find(w->count, w->stitches, &now[i]);
-        if (k < 0 || w->stitches[k].stiffness != now[i].stiffness) list[gone++] = now[i];
-    }
-    if (gone > 0) FEM_TRY(modes_stitched_remove(t->stitched, gone, list));
-    now = modes_stitched_list(t->stitched);
-    for (int i = 0; i < w->count; i++)
-        if (find(modes_stitched_count(t->stitched), now, &w->stitches[i]) < 0) list[more++] = w->stitches[i];
-    if (more > 0) FEM_TRY(modes_stitched_add(t->stitched, more, list));
-    *changed = *changed || gone > 0 || more > 0;
-done:
-    fem_free(list);
-    return status;
-}
-
-fem_status scene_stitching_set(scene_stitching *t, double time, bool *changed) {
-    fem_status   status = FEM_OK;
-    wanted_state w = {0}, old = {.count = modes_stitched_count(t->stitched)};
-    int          domains = modes_stitched_domains(t->stitched);
-    bool         any = false;
-    *changed = false;
-    old.stitches = fem_copy(modes_stitched_list(t->stitched), (size_t)old.count, sizeof *old.stitches);
-    old.factor = fem_alloc((size_t)domains, sizeof *old.factor);
-    if (!old.stitches || !old.factor) {
-        status = fem_fail(FEM_NO_MEMORY, "no memory for %d stitches", old.count);
-        goto done;
-    }
-    for (int d = 0; d < domains; d++) old.factor[d] = modes_stitched_factor(t->stitched, d);
-    FEM_TRY(find_state(t, time, &w));
-    status = move_to(t, &w, &any);
-    if (status != FEM_OK) {
-        char message[1024];
-        bool back = false;
-        snprintf(message, sizeof message, "%s", fem_message());
-        move_to(t, &old, &back);
-        status = fem_fail(status, "%s", message);
-        goto done;
-    }
-    *changed = any;
-done:
-    fem_free(w.stitches), fem_free(w.factor), fem_free(old.stitches), fem_free(old.factor);
-    return status;
+    return modes_stitched_count(t->stitched) == 0 && !stitching_is_scaled(t);
 }
 
 // ---- linear modes
@@ -331,7 +172,7 @@ static bool is_modal(const scene_stitching *t) {
 static fem_status scale_frequencies(const scene_stitching *t, modes_basis *old) {
     old->omega2 = fem_copy(t->linear.omega2, (size_t)t->linear.r, sizeof *old->omega2);
     if (!old->omega2) return fem_fail(FEM_NO_MEMORY, "no memory for %d frequencies", t->linear.r);
-    for (int j = 0; j < old->r && is_scaled(t); j++) {
+    for (int j = 0; j < old->r && stitching_is_scaled(t); j++) {
         const double *u = old->U + (size_t)j * (size_t)old->n;
         int           most = 0;
         for (int i = 0; i < old->n; i++)
@@ -354,7 +195,7 @@ fem_status scene_stitching_linear(scene_stitching *t, scene_stitch_form form, mo
         goto done;
     }
     if (form == SCENE_STITCH_ORIGINAL) {
-        FEM_TRY(copy_basis(&own, linear));
+        FEM_TRY(stitching_copy_basis(&own, linear));
         FEM_TRY(modes_stitched_rayleigh(t->stitched, linear));
     } else {
         options.form = (modes_stitch_form)form, options.count = t->wanted;
@@ -411,7 +252,7 @@ static fem_status make_basis(scene_stitching *t, scratch *c, const modes_basis *
     modes_pool             pool = {0};
     double                *omega2 = NULL, begun = fem_cpu_seconds();
     if (recipe->derivatives == 0) {
-        FEM_TRY(copy_basis(linear, basis));
+        FEM_TRY(stitching_copy_basis(linear, basis));
         goto done;
     }
     FEM_TRY(fill_pool(t, c, linear, form, body, &pool, &omega2));
@@ -428,258 +269,6 @@ static fem_status make_basis(scene_stitching *t, scratch *c, const modes_basis *
 done:
     fem_free(omega2);
     modes_pool_destroy(&pool);
-    return status;
-}
-
-// ---- forces
-// ------------------------------------------------------------------------------------------------------------
-
-static void scale_material(fem_material *m, double factor) {
-    m->young *= factor, m->mu01 *= factor, m->mu10 *= factor, m->v1 *= factor, m->mu *= factor, m->bulk *= factor;
-    for (int i = 0; i < 3; i++) m->young3[i] *= factor, m->shear3[i] *= factor;
-}
-
-// The part with stiffer domains: each region once for every factor that it has.
-static fem_status scaled_body(const scene_stitching *t, fem_mesh *mesh, fem_body **body) {
-    fem_status       status = FEM_OK;
-    fem_body_options options = fem_body_default_options();
-    int              domains = modes_stitched_domains(t->stitched), width = fem_element_vertices(t->part->mesh.type);
-    int              regions = t->part->mesh.region_count;
-    FEM_TRY(fem_mesh_copy(mesh, &t->part->mesh));
-    fem_material *materials = fem_alloc((size_t)regions * (size_t)domains, sizeof *materials);
-    fem_region   *list = fem_calloc((size_t)regions * (size_t)domains, sizeof *list);
-    if (!materials || !list) {
-        fem_free(materials), fem_free(list);
-        status = fem_fail(FEM_NO_MEMORY, "no memory for %d regions", regions * domains);
-        goto done;
-    }
-    for (int i = 0; i < regions * domains; i++) {
-        materials[i] = mesh->materials[mesh->regions[i % regions].material];
-        scale_material(&materials[i], modes_stitched_factor(t->stitched, i / regions));
-        list[i].name = fem_copy_string(mesh->regions[i % regions].name);
-        list[i].material = i;
-        if (!list[i].name) status = fem_fail(FEM_NO_MEMORY, "no memory for the name of a region");
-    }
-    for (int e = 0; e < mesh->element_count; e++)
-        mesh->region[e] += regions * modes_stitched_domain_of(t->stitched, mesh->elements[(size_t)e * (size_t)width]);
-    for (int i = 0; i < regions; i++) fem_free(mesh->regions[i].name);
-    fem_free(mesh->regions), fem_free(mesh->materials);
-    mesh->regions = list, mesh->materials = materials;
-    mesh->region_count = mesh->material_count = regions * domains;
-    FEM_TRY(status);
-    options.quadrature = t->part->quadrature;
-    FEM_TRY(fem_body_create(body, mesh, &options));
-done:
-    return status;
-}
-
-// K (r x r) = U^T K^ U
-static fem_status project(const scene_stitching *t, const modes_basis *basis, double **K) {
-    size_t  n = (size_t)basis->n, r = (size_t)basis->r;
-    double *KU = fem_alloc(n * r, sizeof *KU);
-    *K = fem_alloc(r * r, sizeof **K);
-    if (!KU || !*K) {
-        fem_free(KU);
-        return fem_fail(FEM_NO_MEMORY, "no memory for %zu modes", r);
-    }
-    modes_stitched_multiply(t->stitched, basis->r, basis->U, KU);
-    dense_gemm(true, false, basis->r, basis->r, basis->n, 1, basis->U, KU, 0, *K);
-    for (size_t i = 0; i < r; i++)
-        for (size_t j = 0; j < i; j++) (*K)[i * r + j] = (*K)[j * r + i] = ((*K)[i * r + j] + (*K)[j * r + i]) / 2;
-    fem_free(KU);
-    return FEM_OK;
-}
-
-enum { CHECK_POSES = 10 };
-
-// Coordinates that strain nothing (pieces that nothing holds fly) would take the whole length of a pose: they rest.
-static const double STRAINS = 1e-9; // of the largest Rayleigh quotient
-
-// Fresh poses, a tenth of the body's size, with all elements as the judge.
-static fem_status check_forces(const fem_body *body, const scene_class *class, const double *L,
-                               const cubature_forces *forces, cubature_check *check) {
-    fem_status         status = FEM_OK;
-    const modes_basis *basis = &class->basis;
-    cubature_full     *full = NULL;
-    cubature_stitched *exact = NULL;
-    double             amplitude = 0, low[3], high[3], most = 0;
-    double            *omega2 = fem_copy(basis->omega2, (size_t)basis->r, sizeof *omega2);
-    if (!omega2) return fem_fail(FEM_NO_MEMORY, "no memory for %d modes", basis->r);
-    for (int i = 0; i < basis->r; i++) most = fmax(most, omega2[i]);
-    for (int i = 0; i < basis->r; i++)
-        if (!(omega2[i] > STRAINS * most)) omega2[i] = 1e300;
-    scene_bounding_box(fem_body_mesh(body), low, high);
-    FEM_TRY(cubature_full_create(&full, body, basis->r, basis->U));
-    cubature_forces inner = cubature_full_forces(full);
-    FEM_TRY(cubature_stitched_create(&exact, &inner, basis->r, NULL, L));
-    cubature_forces judge = cubature_stitched_forces(exact);
-    FEM_TRY(cubature_amplitude(body, basis->r, basis->U, omega2, 0.1 * vec3_distance(low, high), 1, &amplitude));
-    FEM_TRY(cubature_compare(forces, &judge, omega2, amplitude, CHECK_POSES, 7, check));
-done:
-    fem_free(omega2);
-    cubature_stitched_destroy(exact);
-    cubature_full_destroy(full);
-    return status;
-}
-
-// K -= the stiffness of the forces at rest: what they lack of it.
-static fem_status correct_linear(const cubature_forces *forces, int r, double *K) {
-    size_t  square = (size_t)r * (size_t)r;
-    double *K0 = fem_calloc(square + (size_t)r + forces->work, sizeof *K0), *q = K0 ? K0 + square : NULL;
-    if (!K0) return fem_fail(FEM_NO_MEMORY, "no memory for %d modes", r);
-    forces->evaluate(forces->model, q, NULL, NULL, K0, q + r);
-    dense_axpy((int)square, -1, K0, K);
-    fem_free(K0);
-    return FEM_OK;
-}
-
-// The old forces for the new basis: polynomials in the old coordinates, cubature with its elements and weights.
-static fem_status reuse_forces(scene_stitching *t, const fem_body *body, scene_class *class, const double *L,
-                               scene_change *change) {
-    fem_status        status = FEM_OK;
-    cubature_forces   old = t->first->forces;
-    double           *K = NULL;
-    const scene_part *part = t->part;
-    if (part->forces == SCENE_POLYNOMIAL && !is_scaled(t)) {
-        FEM_TRY(project(t, &class->basis, &K));
-        FEM_TRY(cubature_reuse(&class->springs, &old, &t->first->basis, &t->M, &class->basis, K));
-    } else if (part->forces == SCENE_CUBATURE && !t->first->rule.modal) {
-        const cubature_rule *rule = &t->first->rule;
-        FEM_TRY(cubature_rule_create(&class->rule, body, class->basis.r, class->basis.U, rule->count, rule->elements,
-                                     false, rule->weights));
-        cubature_forces inner = cubature_rule_forces(&class->rule);
-        FEM_TRY(project(t, &class->basis, &K));
-        FEM_TRY(correct_linear(&inner, class->basis.r, K)); // weights were not made for this basis
-        FEM_TRY(cubature_stitched_create(&class->springs, &inner, class->basis.r, NULL, K));
-    } else {
-        goto done;
-    }
-    class->forces = cubature_stitched_forces(class->springs);
-    FEM_TRY(check_forces(body, class, L, &class->forces, &change->forces));
-    change->reused = change->forces.mean <= t->s->stitching.forces_error;
-    if (change->reused) goto done;
-    cubature_stitched_destroy(class->springs);
-    class->springs = NULL;
-    cubature_rule_destroy(&class->rule);
-done:
-    fem_free(K);
-    return status;
-}
-
-// A body of the elements of one group alone, with all vertices; `view` holds what it needs.
-static fem_status group_body(const fem_mesh *mesh, int quadrature, const int *group, int which, fem_mesh *view,
-                             fem_body **body) {
-    fem_status       status = FEM_OK;
-    fem_body_options options = fem_body_default_options();
-    size_t           width = (size_t)fem_element_vertices(mesh->type), count = 0;
-    int             *elements = fem_alloc((size_t)mesh->element_count * width, sizeof *elements);
-    int             *region = fem_alloc((size_t)mesh->element_count, sizeof *region);
-    if (!elements || !region) {
-        fem_free(elements), fem_free(region);
-        return fem_fail(FEM_NO_MEMORY, "no memory for a piece of %d elements", mesh->element_count);
-    }
-    for (size_t e = 0; e < (size_t)mesh->element_count; e++) {
-        if (group[mesh->elements[e * width]] != which) continue;
-        memcpy(elements + count * width, mesh->elements + e * width, width * sizeof *elements);
-        region[count++] = mesh->region[e];
-    }
-    *view = *mesh;
-    view->elements = elements, view->region = region, view->element_count = (int)count;
-    options.quadrature = quadrature;
-    FEM_TRY(fem_body_create(body, view, &options));
-    return FEM_OK;
-done:
-    fem_free(elements), fem_free(region);
-    return status;
-}
-
-static void group_destroy(fem_mesh *view, fem_body *body) {
-    fem_body_destroy(body);
-    fem_free(view->elements), fem_free(view->region);
-}
-
-// Polynomials of each group: the coordinates of one know nothing of the others.
-static fem_status make_parts(const scene_stitching *t, const fem_body *body, const modes_blocks *blocks,
-                             scene_class *class, const fem_progress *progress) {
-    fem_status                  status = FEM_OK;
-    cubature_polynomial_options options = cubature_polynomial_default_options();
-    const fem_mesh             *mesh = fem_body_mesh(body);
-    cubature_forces            *forces = fem_calloc((size_t)blocks->count, sizeof *forces);
-    class->parts = fem_calloc((size_t)blocks->count, sizeof *class->parts);
-    if (!forces || !class->parts) {
-        status = fem_fail(FEM_NO_MEMORY, "no memory for %d pieces", blocks->count);
-        goto done;
-    }
-    for (int g = 0; g < blocks->count; g++) {
-        fem_mesh  view = {0};
-        fem_body *alone = NULL;
-        int       r = blocks->first[g + 1] - blocks->first[g];
-        if (r == 0) continue; // nothing of it moves
-        FEM_TRY(group_body(mesh, t->part->quadrature, blocks->group, g, &view, &alone));
-        status = cubature_polynomial_create(&class->parts[class->part_count], alone, r,
-                                            blocks->basis.U + (size_t)blocks->first[g] * (size_t)blocks->basis.n,
-                                            &options, progress);
-        group_destroy(&view, alone);
-        FEM_TRY(status);
-        forces[class->part_count] = cubature_polynomial_forces(&class->parts[class->part_count]);
-        class->part_count++;
-    }
-    FEM_TRY(cubature_pieces_create(&class->pieces, class->part_count, forces));
-    class->forces = cubature_pieces_forces(class->pieces);
-done:
-    fem_free(forces);
-    return status;
-}
-
-// A rule is trained in the modes, and taken for the whole basis: what moves pieces as a whole strains no element.
-static fem_status make_rule(scene_stitching *t, const fem_body *body, const modes_basis *whole, scene_class *class,
-                            const fem_progress *progress) {
-    fem_status    status = FEM_OK;
-    scene_class   trained = {0};
-    cubature_rule rule = {0};
-    if (scene_stitching_is_first(t)) { // the part's own
-        const cubature_rule *own = &t->first->rule;
-        FEM_TRY(cubature_rule_create(&rule, body, class->basis.r, class->basis.U, own->count, own->elements, false,
-                                     own->weights));
-    } else {
-        FEM_TRY(copy_basis(whole, &trained.basis));
-        FEM_TRY(scene_class_complete(&trained, t->part, body, t->s->solver.mass, true, progress));
-        FEM_TRY(cubature_rule_create(&rule, body, class->basis.r, class->basis.U, trained.rule.count,
-                                     trained.rule.elements, false, trained.rule.weights));
-        class->training = trained.training;
-    }
-    class->rule = rule;
-    class->forces = cubature_rule_forces(&class->rule);
-done:
-    modes_basis_destroy(&trained.basis);
-    cubature_rule_destroy(&trained.rule);
-    fem_free(trained.M), fem_free(trained.K0);
-    return status;
-}
-
-static fem_status make_forces(scene_stitching *t, const fem_body *body, const modes_basis *whole,
-                              const modes_blocks *blocks, scene_class *class, const double *L,
-                              const fem_progress *progress, scene_change *change) {
-    fem_status        status = FEM_OK;
-    double            begun = fem_cpu_seconds();
-    scene_forces_kind kind = t->part->forces;
-    bool              old_kind = kind == SCENE_POLYNOMIAL || kind == SCENE_CUBATURE;
-    bool              extended = blocks->count > 0 && blocks->basis.r > whole->r, made = false;
-    if (t->s->stitching.reuse && old_kind && !change->first) FEM_TRY(reuse_forces(t, body, class, L, change));
-    if (!change->reused && kind == SCENE_POLYNOMIAL && blocks->count > 1) {
-        FEM_TRY(make_parts(t, body, blocks, class, progress));
-        made = true;
-    } else if (!change->reused && kind == SCENE_CUBATURE && extended) {
-        FEM_TRY(make_rule(t, body, whole, class, progress));
-        made = true;
-    }
-    FEM_TRY(scene_class_complete(class, t->part, body, t->s->solver.mass, !change->reused && !made, progress));
-    if (!change->reused) {
-        FEM_TRY(cubature_stitched_create(&class->springs, &class->forces, class->basis.r, NULL, L));
-        class->forces = cubature_stitched_forces(class->springs);
-    }
-    change->seconds_forces = fem_cpu_seconds() - begun;
-done:
     return status;
 }
 
@@ -730,9 +319,9 @@ fem_status scene_stitching_energy(const scene_stitching *t, const double *u, dou
         if (!domain) domain = fem_alloc((size_t)vertices, sizeof *domain);
         if (!domain) return fem_fail(FEM_NO_MEMORY, "no memory for %d vertices", vertices);
         for (int v = 0; v < vertices; v++) domain[v] = modes_stitched_domain_of(t->stitched, v);
-        FEM_TRY(group_body(&t->part->mesh, t->part->quadrature, domain, d, &view, &alone));
+        FEM_TRY(stitching_group_body(&t->part->mesh, t->part->quadrature, domain, d, &view, &alone));
         fem_body_evaluate(alone, u, &whole, NULL, NULL);
-        group_destroy(&view, alone);
+        stitching_group_destroy(&view, alone);
         *energy += more * whole;
     }
 done:
@@ -776,7 +365,7 @@ static fem_status find_pull(const scene_stitching *t, const modes_basis *basis, 
     modes_stitched_multiply(t->stitched, 1, u, Ku);
     const modes_stitch *now = modes_stitched_list(t->stitched);
     for (int i = 0; i < modes_stitched_count(t->stitched); i++) {
-        int    k = find(t->before.count, t->before.list, &now[i]);
+        int    k = stitching_find(t->before.count, t->before.list, &now[i]);
         double added = now[i].stiffness - (k < 0 ? 0 : t->before.list[k].stiffness);
         for (int c = 0; added > 0 && c < 3; c++) {
             double force = added * (u[3 * now[i].a + c] - u[3 * now[i].b + c]);
@@ -807,7 +396,7 @@ static fem_status make_whole(scene_stitching *t, const fem_body *body, const fem
     scratch                     c = {0};
     modes_basis                 linear = {0};
     if (made->form == SCENE_STITCH_ORIGINAL) {
-        FEM_TRY(copy_basis(&t->plain, whole));
+        FEM_TRY(stitching_copy_basis(&t->plain, whole));
         FEM_TRY(modes_stitched_rayleigh(t->stitched, whole));
         goto done;
     }
@@ -870,7 +459,7 @@ static fem_status find_moving(const scene_stitching *t, const double *u, bool **
         *low = fmin(*low, mesh->vertices[i]), *high = fmax(*high, mesh->vertices[i]);
     }
     for (int i = 0; i < modes_stitched_count(t->stitched); i++) {
-        if (find(t->before.count, t->before.list, &now[i]) >= 0) continue;
+        if (stitching_find(t->before.count, t->before.list, &now[i]) >= 0) continue;
         double gap = vec3_distance(u + 3 * (size_t)now[i].a, u + 3 * (size_t)now[i].b);
         for (int k = 0; k < 2; k++) {
             int d = modes_stitched_domain_of(t->stitched, k == 0 ? now[i].a : now[i].b);
@@ -891,14 +480,14 @@ static fem_status fill_class(scene_stitching *t, const fem_body *body, const mod
     if (moves && (carry || modes_stitched_domains(t->stitched) > 1)) {
         if (carry) FEM_TRY(find_moving(t, carry, &moving));
         FEM_TRY(modes_stitched_blocks(t->stitched, whole, true, moving, carry ? 2 : 0, carry, &blocks));
-        FEM_TRY(copy_basis(&blocks.basis, &class->basis));
+        FEM_TRY(stitching_copy_basis(&blocks.basis, &class->basis));
         class->carried = fem_copy(blocks.more, (size_t)blocks.basis.r, sizeof *blocks.more);
         if (!class->carried) {
             status = fem_fail(FEM_NO_MEMORY, "no memory for %d modes", blocks.basis.r);
             goto done;
         }
     } else {
-        FEM_TRY(copy_basis(whole, &class->basis));
+        FEM_TRY(stitching_copy_basis(whole, &class->basis));
     }
     size_t r = (size_t) class->basis.r;
     *L = fem_calloc(r * r, sizeof **L);
@@ -907,7 +496,7 @@ static fem_status fill_class(scene_stitching *t, const fem_body *body, const mod
         goto done;
     }
     FEM_TRY(modes_stitched_springs(t->stitched, class->basis.r, class->basis.U, *L));
-    FEM_TRY(make_forces(t, body, whole, &blocks, class, *L, progress, change));
+    FEM_TRY(stitching_forces(t, body, whole, &blocks, class, *L, progress, change));
 done:
     fem_free(moving);
     modes_blocks_destroy(&blocks);
@@ -951,8 +540,8 @@ fem_status scene_stitching_class(scene_stitching *t, const double *state, bool c
     const modes_basis *basis = class ? &class->basis : &t->first->basis;
     if (!class && !(first && !carry)) return fem_fail(FEM_NO_MEMORY, "no memory for a class");
     if (class) {
-        if (is_scaled(t)) {
-            FEM_TRY(scaled_body(t, &class->mesh, &class->body));
+        if (stitching_is_scaled(t)) {
+            FEM_TRY(stitching_scaled_body(t, &class->mesh, &class->body));
             body = class->body;
         }
         FEM_TRY(make_whole(t, body, progress, &whole, &made));
