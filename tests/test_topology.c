@@ -100,7 +100,7 @@ static void test_surface_refuses(void **state) {
     assert_ok(fem_mesh_allocate(&mesh, FEM_T4, 6, 3));
     const int elements[12] = {0, 1, 2, 3, 0, 2, 1, 4, 0, 1, 2, 5};
     memcpy(mesh.elements, elements, sizeof elements);
-    mesh.file_base = mesh.element_base = 1;
+    mesh.file_base = 1, mesh.element_base = 1;
     assert_fails(fem_mesh_surface(&mesh, &count, &triangles, NULL), FEM_BAD_INPUT,
                  "elements 1, 2 and 3 share one face");
     assert_fails(fem_mesh_element_graph(&mesh, &start, &triangles), FEM_BAD_INPUT, "share one face");
