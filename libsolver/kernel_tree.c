@@ -256,7 +256,7 @@ static void frames(const solver_tree *tree, tree_block *block, const double *q, 
     for (int i = 0; i < 9; i++) A[i] = F[3 * (i % 3) + i / 3], fit[i] = lanes_of(lanes->fit)[i];
     mend(block, polar(A, fit, L, P), A, fit, L, P);
     for (int i = 0; i < 9; i++) {
-        lanes_of(lanes->F)[i] = F[i], lanes_of(lanes->fit)[i] = fit[i], lanes_of(lanes->P)[i] = P[i];
+        lanes_of(lanes->F)[i] = F[i], lanes_of(lanes->fit)[i] = fit[i];
         A[i] = dF[3 * (i % 3) + i / 3]; // dA from here on
     }
     multiply(lanes_of(lanes->R), fit, lanes_of(lanes->rest_turn));

@@ -31,7 +31,6 @@ static void relative_frame(const frames_task *task, tree_block *block, int lane)
     lane_put(3, lanes->bias, lane, frame.bias);
     lane_put(9, lanes->F, lane, frame.F);
     lane_put(9, lanes->fit, lane, frame.polar.R);
-    lane_put(9, lanes->P, lane, frame.polar.P);
     domain_frame_gradient(interface, &frame, domain->W);
     block->flags[lane] = frame.polar.flags;
 }

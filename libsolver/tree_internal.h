@@ -27,7 +27,7 @@ typedef struct tree_lanes {
     double used[LANES]; // 1 or 0
     // the frame relative to the parent, parent axes (scaled)
     double x[3][LANES], R[9][LANES], v[3][LANES], turn[3][LANES], bias[3][LANES]; // turn = W dq, bias = dW dq
-    double F[9][LANES], fit[9][LANES], P[9][LANES];                               // of domain_frame
+    double F[9][LANES], fit[9][LANES];                                            // of domain_frame
     // the frame's motion
     double w[3][LANES];
     double c[6][LANES];              // acceleration that neither A of the parent nor its ddq make, parent axes
