@@ -65,6 +65,7 @@ static fem_status given_responses(const modes_problem *problem, const modes_reci
     fem_sparse_multiply(problem->K, g, recipe->given, B);
     fem_status status = modes_inverse_solve(inverse, g, B, X);
     if (status != FEM_OK) return status;
+    for (int k = recipe->given_first; k < g; k++) dense_scale(n, sqrt(recipe->given_rest), X + (size_t)k * (size_t)n);
     fem_sparse_multiply(problem->K, g, X, B);
     dense_gemm(true, false, g, g, n, 1, X, B, 0, E);
     for (int i = 0; i < g; i++)

@@ -26,10 +26,11 @@ typedef struct modes_recipe {
     // 1 (x^T K x). Of each K^-1 K x is taken: x less the static response to what it does at the supports. Directions
     // that hold less than `given_share` of that energy are left out; at most given_most. Where they
     // need it there are up to given_spare linear modes and columns more than asked for. Directions that hold more than
-    // `given_need` (0: none) are linear modes even where derivatives then get fewer columns, or none.
-    int                   given_count, given_most, given_spare;
+    // `given_need` (0: none) are linear modes even where derivatives then get fewer columns, or none. The energy of
+    // fields beyond the first `given_first` is multiplied by `given_rest`: they take what room the others leave.
+    int                   given_count, given_first, given_most, given_spare;
     const double         *given;
-    double                given_share, given_need;
+    double                given_share, given_need, given_rest;
     modes_inverse_options inverse; // how K^-1 is computed; automatic means a factorisation for vibration modes; solves
                                    // is set by the recipe
 } modes_recipe;

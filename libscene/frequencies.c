@@ -41,7 +41,7 @@ static fem_status of_tree(const scene *s, int count, const fem_progress *progres
     } else {
         FEM_TRY(scene_assemble(&assembly, s, progress, &f->notes, NULL));
         FEM_TRY(solver_assembly_tree(&tree, assembly, false, &s->tree.options));
-        FEM_TRY(scene_note_model(s, assembly, tree, &f->notes));
+        FEM_TRY(scene_note_model(s, assembly, tree, count > SCENE_MODEL_MODES ? count : SCENE_MODEL_MODES, &f->notes));
     }
     f->seconds_prepare = fem_seconds() - begun;
     begun = fem_seconds();

@@ -56,8 +56,10 @@ fem_status scene_motion_tree(scene_motion **motion, const scene *s, const fem_bo
 fem_status scene_assemble(solver_assembly **assembly, const scene *s, const fem_progress *progress, char **notes,
                           scene_result *result);
 // What the user should know of the cut and of the coupled model: too few domains, frequencies that are off. `tree` is
-// at rest, NULL: one is made.
-fem_status scene_note_model(const scene *s, const solver_assembly *assembly, solver_tree *tree, char **notes);
+// at rest, NULL: one is made. The lowest `count` frequencies are looked at.
+enum { SCENE_MODEL_MODES = 10 };
+fem_status scene_note_model(const scene *s, const solver_assembly *assembly, solver_tree *tree, int count,
+                            char **notes);
 
 // Instances of parts, likewise.
 fem_status scene_motion_forest(scene_motion **motion, const scene *s, const fem_progress *progress, char **notes);

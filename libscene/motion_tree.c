@@ -175,15 +175,23 @@ static fem_status note_cut(const scene *s, char **notes) {
     return scene_add_note(notes, text);
 }
 
-fem_status scene_note_model(const scene *s, const solver_assembly *a, solver_tree *tree, char **notes) {
+fem_status scene_note_model(const scene *s, const solver_assembly *a, solver_tree *tree, int count, char **notes) {
     static const double   enough = 0.01, turn = 6.283185307179586;
     char                  text[800], where[400];
     solver_assembly_check check;
     solver_tree          *own = NULL;
     fem_status            status = note_cut(s, notes);
     if (status == FEM_OK && !tree) status = solver_assembly_tree(&own, a, false, &s->tree.options);
-    if (status == FEM_OK) status = solver_assembly_examine(a, tree ? tree : own, &check);
+    if (status == FEM_OK) status = solver_assembly_examine(a, tree ? tree : own, count, &check);
     solver_tree_destroy(own);
+    if (status == FEM_OK && check.count > 0 && check.count < count && count > SCENE_MODEL_MODES) {
+        snprintf(
+            text, sizeof text,
+            "decompose: the domains are made for the lowest %d frequencies; those beyond are not compared with the "
+            "whole mesh's, and higher the fewer modes there are",
+            check.count);
+        status = scene_add_note(notes, text);
+    }
     if (status != FEM_OK || check.count == 0 || fabs(check.omega / check.whole - 1) <= enough) return status;
     const solver_class *c = a->classes[a->instances[check.domain].class_index];
     if (s->tree.options.subtree != SOLVER_ARTICULATED)
@@ -385,7 +393,8 @@ fem_status scene_motion_tree(scene_motion **motion, const scene *s, const fem_bo
     c->base.limb_count = m->assembly->warped ? 0 : m->assembly->count; // warped domains do not move as U q
     FEM_TRY(solver_assembly_tree(&c->tree, m->assembly, m->drive != NULL, &s->tree.options));
     // on a tree of its own: where frames were found before, rotations start from there, to rounding
-    if (m->assembly->cached < m->assembly->count) FEM_TRY(scene_note_model(s, m->assembly, NULL, notes));
+    if (m->assembly->cached < m->assembly->count)
+        FEM_TRY(scene_note_model(s, m->assembly, NULL, SCENE_MODEL_MODES, notes));
     FEM_TRY(place_root(m));
     solver_tree_set_gravity(c->tree, s->gravity);
     FEM_TRY(scene_tree_motion_load(c, body, find_point));

@@ -333,7 +333,7 @@ fem_status scene_precompute(const scene *s, const fem_progress *progress, scene_
         FEM_TRY(scene_make_forest(&forest, s, progress, &sim.notes, result));
     } else if (s->tree.domains.count > 0) {
         FEM_TRY(scene_assemble(&assembly, s, progress, &sim.notes, result));
-        FEM_TRY(scene_note_model(s, assembly, NULL, &sim.notes));
+        FEM_TRY(scene_note_model(s, assembly, NULL, SCENE_MODEL_MODES, &sim.notes));
     } else {
         FEM_TRY(make_body(&sim));
         FEM_TRY(

@@ -14,7 +14,7 @@ solver_assembly_options solver_assembly_default_options(void) {
                                      .collar = 1,
                                      .carried = SOLVER_MOST_CARRIED,
                                      .carried_tolerance = 0.03,
-                                     .whole_modes = 12,
+                                     .whole_modes = 22,
                                      .spring_stiffness = 20,
                                      .spring_damping = 1,
                                      .spring_points = 12};

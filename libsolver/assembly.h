@@ -127,7 +127,9 @@ typedef struct solver_assembly_check {
 } solver_assembly_check;
 // Nothing is compared where the model is meant to differ: rigid domains, factors on stiffness; nor where there were no
 // modes of the whole (whole_modes, Lanczos bases).
-fem_status solver_assembly_examine(const solver_assembly *assembly, solver_tree *tree, solver_assembly_check *check);
+// At most `most` modes, the lowest, are compared; two of those of the whole never are.
+fem_status solver_assembly_examine(const solver_assembly *assembly, solver_tree *tree, int most,
+                                   solver_assembly_check *check);
 
 // A point of a tree (solver_tree_add_point) at a vertex of the mesh, or at a local vertex of an instance.
 fem_status solver_assembly_point(const solver_assembly *assembly, solver_tree *tree, int vertex, int *point);

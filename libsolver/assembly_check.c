@@ -19,7 +19,8 @@ static void find_domain(const solver_assembly *a, solver_assembly_check *check) 
     }
 }
 
-fem_status solver_assembly_examine(const solver_assembly *a, solver_tree *tree, solver_assembly_check *check) {
+fem_status solver_assembly_examine(const solver_assembly *a, solver_tree *tree, int limit,
+                                   solver_assembly_check *check) {
     fem_status status = FEM_OK;
     double    *omega = NULL, worst = -1;
     int        count = a->count > 0 ? a->classes[0]->whole_count : 0, most = solver_tree_free(tree);
@@ -30,6 +31,7 @@ fem_status solver_assembly_examine(const solver_assembly *a, solver_tree *tree, 
     }
     if (count > LEFT_OUT) count -= LEFT_OUT;
     if (count > most) count = most;
+    if (count > limit) count = limit;
     if (count < 1) return FEM_OK;
     omega = fem_alloc((size_t)count, sizeof *omega);
     if (!omega) return fem_fail(FEM_NO_MEMORY, "no memory for %d frequencies", count);

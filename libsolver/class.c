@@ -210,6 +210,7 @@ static fem_status make_basis(solver_class *c, const modes_problem *problem, cons
         recipe.given_count = o->seeds->count;
         recipe.given_most = (3 * linear + 3) / 4;
         recipe.given_spare = o->spare < room ? o->spare : room;
+        recipe.given_first = SEED_FIRST, recipe.given_rest = SEED_REST;
         recipe.given_share = SEED_SHARE;
         recipe.given_need = given_linear ? 0 : SEED_NEED;
     }

@@ -206,6 +206,7 @@ fem_status class_add_carried(solver_class *c, const modes_problem *problem, mode
     if (field_count > 0) {
         memset(H, 0, length * (size_t)field_count * sizeof *H);
         take_frame(problem, fixed_count, fixed, carrier->frame, field_count, fields, length, H);
+        for (int k = SEED_FIRST; k < field_count; k++) dense_scale(n, sqrt(SEED_REST), H + length * (size_t)k);
         FEM_TRY(respond(problem, inverse, n, field_count, H, KH));
         FEM_TRY(add_directions(&s, field_count, H, KH, NULL, SEED_SHARE));
     }

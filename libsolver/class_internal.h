@@ -13,6 +13,9 @@ fem_status class_bracing(const solver_class *c, int place_count, const solver_pl
 #define SEED_SHARE 1e-4
 // Those that hold more come before derivatives where there is not room for both.
 #define SEED_NEED 0.01
+// The first modes of the whole; the energy of the others counts so much: they take what room is left.
+enum { SEED_FIRST = 12 };
+#define SEED_REST 0.01
 
 // Adds the shapes of the interface to the parent to the basis of the piece (with its collar), with their static
 // responses. fields: those of the seeds, on the piece with its collar, and their squared frequencies; NULL: none.

@@ -85,7 +85,7 @@ static unsigned char *fixed_dofs(const sample *s) {
     return fixed;
 }
 
-static void full_frequencies(const sample *s, double *omega) {
+static void full_frequencies(const sample *s, int count, double *omega) {
     fem_body_options      body_options = fem_body_default_options();
     modes_lanczos_options o = modes_lanczos_default_options();
     modes_basis           basis = {0};
@@ -99,9 +99,9 @@ static void full_frequencies(const sample *s, double *omega) {
     fem_body_evaluate(body, zero, NULL, NULL, &K);
     fem_body_mass(body, FEM_MASS_CONSISTENT, &M);
     modes_problem problem = {.mesh = &s->mesh, .K = &K, .M = &M, .fixed = s->fixed ? fixed : NULL};
-    o.count = COUNT;
+    o.count = count;
     assert_ok(modes_lanczos(&problem, &o, NULL, &basis, NULL));
-    for (int k = 0; k < COUNT; k++) omega[k] = sqrt(basis.omega2[k]);
+    for (int k = 0; k < count; k++) omega[k] = sqrt(basis.omega2[k]);
     modes_basis_destroy(&basis);
     fem_sparse_destroy(&K);
     fem_sparse_destroy(&M);
@@ -232,7 +232,7 @@ static void test_frequencies(void **unused) {
             make_chain(&s, 3, which == 0);
         else
             make_plant(&s);
-        full_frequencies(&s, truth);
+        full_frequencies(&s, COUNT, truth);
         const char *names[] = {"chain", "free chain", "plant"};
         o.total = 20 * s.domains.count;
         o.class.forces = SOLVER_FORCES_POLYNOMIAL;
@@ -260,7 +260,7 @@ static void test_frequencies(void **unused) {
 static double with_defaults(const char *what, const sample *s, int modes) {
     double                  truth[COUNT];
     solver_assembly_options o = solver_assembly_default_options();
-    full_frequencies(s, truth);
+    full_frequencies(s, COUNT, truth);
     if (modes > 0) {
         o.class.modes = modes;
     } else { // as scenes have it
@@ -327,6 +327,23 @@ static void test_few_modes(void **unused) {
     sample s;
     make_plant(&s);
     assert_true(with_defaults("plant, six modes each", &s, 6) < 0.01);
+    sample_destroy(&s);
+    // twenty frequencies, not eight only
+    enum { MANY = 20 };
+    double                  omega[MANY], truth[MANY], worst = 0;
+    solver_assembly_options o = solver_assembly_default_options();
+    make_plant(&s);
+    o.total = 20 * s.domains.count;
+    o.class.spare = 6;
+    solver_assembly *a = assemble(&s, &o);
+    solver_tree     *tree = make_tree(a);
+    full_frequencies(&s, MANY, truth);
+    assert_ok(solver_tree_frequencies(tree, MANY, omega, NULL));
+    for (int k = 0; k < MANY; k++) worst = fmax(worst, fabs(omega[k] / truth[k] - 1));
+    printf("   plant, 20 modes each: twenty frequencies within %.2f%%\n", 100 * worst);
+    assert_true(worst < 0.005);
+    solver_tree_destroy(tree);
+    solver_assembly_destroy(a);
     sample_destroy(&s);
     // all that moves is in the middle
     const fem_piece pieces[] = {
@@ -430,7 +447,7 @@ static void test_springs(void **unused) {
     o.total = 30 * s.domains.count;
     assert_true(sag_error(&s, gravity, &o) < 0.055);
     double truth[COUNT], dense[COUNT], krylov[COUNT], residuals[COUNT];
-    full_frequencies(&s, truth);
+    full_frequencies(&s, COUNT, truth);
     printf("   frequencies over full FEM:");
     // gaps at the closure and at the second foot
     solver_assembly *a = assemble(&s, &o);
