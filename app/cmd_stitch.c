@@ -83,8 +83,14 @@ static void print_advice(const scene *s, const scene_round *round) {
                100 * rule->share);
     else
         printf("attachment has a frequency %.2g %% off; ", 100 * round->worst_error[SCENE_STITCH_ATTACHMENT]);
-    printf("more linear modes (parts.%s.modes.linear, now %d), or solver.stitching.rebuild=automatic\n",
-           s->parts[s->object].name, round->modes);
+    const scene_part *part = &s->parts[s->object];
+    if (part->modes.method == SCENE_MODES_KRYLOV) // shapes of the body before, but not its modes
+        printf("modes.method=lanczos");
+    else if (s->members.count > 0)
+        printf("more linear modes (modes.linear of its parts, now %d in all)", round->modes);
+    else
+        printf("more linear modes (parts.%s.modes.linear, now %d)", part->name, round->modes);
+    printf(", or solver.stitching.rebuild.when=automatic\n");
 }
 
 static void print_text(const scene *s, const scene_experiment *x, const char *folder, bool runs) {
@@ -109,7 +115,9 @@ static void print_text(const scene *s, const scene_experiment *x, const char *fo
                 printf(" %9s", "");
             else
                 printf(" %8.3gx", round->seconds[SCENE_STITCH_SCRATCH] / round->seconds[f]);
-            printf("   %-24.3g %.6f\n", round->worst_error[f], round->least_share[f]);
+            char within[32];
+            snprintf(within, sizeof within, "%.3g %%", 100 * round->worst_error[f]);
+            printf("   %-24s %.6f\n", within, round->least_share[f]);
         }
         print_advice(s, round);
     }

@@ -75,10 +75,6 @@ double              modes_stitched_factor(const modes_stitched *s, int domain) {
 
 // ---- the list of stitches ---------------------------------------------------------------------------------------
 
-static double material_stiffness(const modes_stitched *s, int vertex) { // largest of the diagonal of K there
-    return s->factor[s->domain[vertex]] * modes_stitch_material(s->problem, vertex);
-}
-
 static bool is_held(const modes_stitched *s, int vertex) {
     const unsigned char *fixed = s->problem->fixed ? s->problem->fixed + 3 * (size_t)vertex : NULL;
     return fixed && fixed[0] && fixed[1] && fixed[2];
@@ -118,7 +114,8 @@ static fem_status check_stitch(const modes_stitched *s, int index, const modes_s
     if (status != FEM_OK) return status;
     if (!(stitch->stiffness > 0) || !isfinite(stitch->stiffness))
         return fem_fail(FEM_BAD_INPUT, "stitch %d: stiffness %g N/m, expected > 0", index + 1, stitch->stiffness);
-    double material = fmin(material_stiffness(s, stitch->a), material_stiffness(s, stitch->b));
+    // that of rest, whatever factors domains have now: what may be stitched does not depend on when
+    double material = fmin(modes_stitch_material(s->problem, stitch->a), modes_stitch_material(s->problem, stitch->b));
     double ratio = stitch->stiffness / material;
     if (!(ratio <= MODES_STITCH_RANGE && ratio >= 1 / MODES_STITCH_RANGE))
         return fem_fail(FEM_BAD_INPUT,
@@ -171,16 +168,10 @@ fem_status modes_stitches_check(const modes_problem *problem, int known, int cou
     s.domain = fem_alloc((size_t)vertices, sizeof *s.domain);
     if (!s.domain) return stitch_no_memory(&s, "domains");
     FEM_TRY(fem_mesh_components(problem->mesh, s.domain, &s.domains));
-    s.factor = fem_alloc((size_t)s.domains, sizeof *s.factor);
-    if (!s.factor) {
-        status = stitch_no_memory(&s, "domains");
-        goto done;
-    }
-    for (int d = 0; d < s.domains; d++) s.factor[d] = 1;
     for (int i = 0; i < count; i++) FEM_TRY(check_stitch(&s, i, &stitches[known + i], size));
     FEM_TRY(check_repeats(&s, known + count, stitches));
 done:
-    fem_free(s.domain), fem_free(s.factor);
+    fem_free(s.domain);
     return status;
 }
 

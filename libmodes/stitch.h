@@ -14,7 +14,8 @@ typedef struct modes_stitch {
     double stiffness; // N/m, > 0
 } modes_stitch;
 
-// A stitch may be so many times stiffer or softer than the material at its softer vertex.
+// A stitch may be so many times stiffer or softer than the material at its softer vertex at rest, a domain than at
+// first.
 #define MODES_STITCH_RANGE 1e9
 // Two vertices lie in the same place when their distance is below this part of the mesh's size.
 #define MODES_STITCH_GAP 1e-9

@@ -457,9 +457,10 @@ static fem_status check_options(const modes_stitched *s, const modes_basis *old,
 // Are the old ones vibration modes of the body without stitches? x = sum of u_j / omega_j^2 has K x = M sum of u_j.
 static fem_status are_true_modes(stitch_search *q, bool *answer) {
     size_t  n = (size_t)q->n;
-    double *x = fem_calloc(4 * n, sizeof *x), *sum = x + n, *Kx = sum + n, *Msum = Kx + n, square = 0, whole = 0;
+    double *x = fem_calloc(4 * n, sizeof *x), square = 0, whole = 0;
     *answer = false;
     if (!x) return no_memory(q);
+    double *sum = x + n, *Kx = sum + n, *Msum = Kx + n;
     for (int j = 0; j < q->r; j++) {
         const double *u = q->old->U + (size_t)j * n;
         if (!(q->old->omega2[j] > 0)) goto done;

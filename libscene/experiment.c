@@ -77,8 +77,7 @@ void scene_experiment_destroy(scene_experiment *x) {
     *x = (scene_experiment){0};
 }
 
-// ---- modes
-// -----------------------------------------------------------------------------------------------------------
+// ---- modes ----------------------------------------------------------------------------------------------------------
 
 static fem_status compare_forms(scene_stitching *t, scene_round *round) {
     fem_status  status = FEM_OK;
@@ -204,8 +203,7 @@ done:
     return status;
 }
 
-// ---- runs
-// ------------------------------------------------------------------------------------------------------------
+// ---- runs -----------------------------------------------------------------------------------------------------------
 
 // The numbers of a probes.csv behind its first line: columns without time. Caller frees.
 static fem_status read_probes(const char *folder, int columns, int *rows, double **numbers) {

@@ -40,14 +40,15 @@ fem_status scene_note_change(const scene_change *c, char **notes) {
         used += snprintf(text + used, sizeof text - (size_t)used, "%s modes in %.3g s", scene_stitch_form_name(c->form),
                          c->seconds_modes);
     if (c->quality.count > 0)
-        used += snprintf(text + used, sizeof text - (size_t)used,
-                         "; of %d frequencies the worst is about %.2g %% off, of the true modes at least %.4g %% is in "
-                         "the basis%s%s%s",
-                         c->quality.count, 100 * c->quality.worst_error, 100 * c->quality.least_share,
-                         c->quality.rebuild ? "; " : "", c->quality.rebuild ? c->quality.reason : "",
-                         c->rebuilt           ? ": made anew"
-                         : c->quality.rebuild ? ": they should be made anew"
-                                              : "");
+        used +=
+            snprintf(text + used, sizeof text - (size_t)used,
+                     "; of %d frequencies the worst is about %.2g %% off, of the true modes at most %.2g %% is not in "
+                     "the basis%s%s%s",
+                     c->quality.count, 100 * c->quality.worst_error, 100 * fmax(0, 1 - c->quality.least_share),
+                     c->quality.rebuild ? "; " : "", c->quality.rebuild ? c->quality.reason : "",
+                     c->rebuilt           ? ": made anew"
+                     : c->quality.rebuild ? ": they should be made anew"
+                                          : "");
     if (c->forces.mean > 0)
         used += snprintf(text + used, sizeof text - (size_t)used, "; old forces are %.3g %% off, %s",
                          100 * c->forces.mean, c->reused ? "used again" : "made anew");

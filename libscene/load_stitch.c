@@ -122,7 +122,10 @@ static fem_status read_match(scene_reader *reader, const cJSON *node, const raw_
     FEM_TRY(fem_mesh_match(&part->mesh, sides[0].count, sides[0].items, sides[1].count, sides[1].items,
                            raw->match.tolerance, &seam->count, &seam->pairs));
     if (seam->count == 0)
-        status = reader_fail(reader, node, "no vertex of \"a\" has one of \"b\" within %g m", raw->match.tolerance);
+        status = reader_fail(reader, node,
+                             "no vertex of \"a\" has one of \"b\" within %g m, expected surfaces that lie closer or a "
+                             "larger \"tolerance\"",
+                             raw->match.tolerance);
     else
         status = reader_prefix(reader, node, fem_mesh_align(&part->mesh, seam->count, seam->pairs, fixed));
 done:
@@ -254,7 +257,10 @@ fem_status scene_read_stitch(scene_reader *reader, const cJSON *node, const raw_
     if (s->method != SCENE_REDUCED || s->tree.domains.count > 0 || (!forest && part->fixed.count == 0))
         return reader_fail(reader, node,
                            "only reduced bodies that are not cut into domains and have \"fixed\" vertices are "
-                           "stitched, expected \"solver\": {\"method\": \"reduced\"}");
+                           "stitched, expected %s",
+                           s->method != SCENE_REDUCED  ? "\"solver\": {\"method\": \"reduced\"}"
+                           : s->tree.domains.count > 0 ? "an object without \"decompose\""
+                                                       : "\"fixed\" in its part");
     if (!forest) FEM_TRY(scene_check_stitched_modes(reader, node, part));
     size_t length = reader_enter(reader, key);
     if (name && forest)
@@ -266,6 +272,13 @@ fem_status scene_read_stitch(scene_reader *reader, const cJSON *node, const raw_
         reader_enter(reader, "domain");
         return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(node, "domain"),
                            "the body is not cut into domains, expected \"within\"");
+    }
+    if (action->kind == SCENE_STIFFNESS &&
+        !(raw->stiffness >= 1 / MODES_STITCH_RANGE && raw->stiffness <= MODES_STITCH_RANGE)) {
+        reader_enter(reader, key);
+        return reader_fail(reader, cJSON_GetObjectItemCaseSensitive(node, key),
+                           "is %g, expected %g to %g of a body that is stitched", raw->stiffness,
+                           1 / MODES_STITCH_RANGE, MODES_STITCH_RANGE);
     }
     action->spring = raw->spring, action->count = raw->count, action->factor = raw->stiffness;
     if (raw->within) {
@@ -362,8 +375,8 @@ static fem_status plan_action(plan *p, const cJSON *node, scene_action *a) {
     FEM_TRY(collect(p, seam, &a->within, !adds, a->spring, &a->stitch_count, &a->stitches));
     if (a->stitch_count == 0)
         return reader_fail(p->reader, node,
-                           adds ? "nothing of the seam is open there at %g s"
-                                : "nothing of the seam is stitched there at %g s",
+                           adds ? "nothing of the seam is open there at %g s, expected \"unstitch\" or \"cut\" before"
+                                : "nothing of the seam is stitched there at %g s, expected \"stitch\" before",
                            a->start);
     if (adds && a->count > 0 && a->count < a->stitch_count) {
         for (int i = 0; i < a->count; i++) a->stitches[i] = a->stitches[(long)i * a->stitch_count / a->count];

@@ -414,8 +414,7 @@ done:
     return status;
 }
 
-// ---- stitches
-// --------------------------------------------------------------------------------------------------------
+// ---- stitches -------------------------------------------------------------------------------------------------------
 
 // Another class, and the motion carried over into it. All or nothing.
 static fem_status take_class(reduced_motion *m, scene_class *class, const scene_passage *passage,

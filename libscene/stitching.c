@@ -133,8 +133,7 @@ bool scene_stitching_is_first(const scene_stitching *t) {
     return modes_stitched_count(t->stitched) == 0 && !stitching_is_scaled(t);
 }
 
-// ---- linear modes
-// ----------------------------------------------------------------------------------------------------
+// ---- linear modes ---------------------------------------------------------------------------------------------------
 
 // Everything anew: the matrix, its factor, its modes.
 typedef struct scratch {
@@ -168,7 +167,8 @@ static bool is_modal(const scene_stitching *t) {
     return t->part->forces == SCENE_CUBATURE && t->part->training.method == CUBATURE_MODAL;
 }
 
-// Old modes move one domain each, whose factor is that of their frequencies.
+// Frequencies of old modes that move one domain each have its factor. Of modes that equal domains share they are
+// guesses, which `lowrank` takes as they are; the other forms multiply K^ out where modes are not true.
 static fem_status scale_frequencies(const scene_stitching *t, modes_basis *old) {
     old->omega2 = fem_copy(t->linear.omega2, (size_t)t->linear.r, sizeof *old->omega2);
     if (!old->omega2) return fem_fail(FEM_NO_MEMORY, "no memory for %d frequencies", t->linear.r);
@@ -213,8 +213,7 @@ fem_status scene_stitching_quality(scene_stitching *t, const modes_basis *linear
     return modes_stitched_examine(t->stitched, linear, &t->s->stitching.rule, quality);
 }
 
-// ---- derivatives and the basis
-// ---------------------------------------------------------------------------------------
+// ---- derivatives and the basis --------------------------------------------------------------------------------------
 
 static fem_status fill_pool(scene_stitching *t, scratch *c, const modes_basis *linear, scene_stitch_form form,
                             const fem_body *body, modes_pool *pool, double **omega2) {
@@ -272,8 +271,7 @@ done:
     return status;
 }
 
-// ---- the class
-// ---------------------------------------------------------------------------------------------------------
+// ---- the class ------------------------------------------------------------------------------------------------------
 
 // In the new basis: springs that are there now, less those of the class before.
 static fem_status spring_change(const scene_stitching *t, const modes_basis *basis, const double *L, double **change) {

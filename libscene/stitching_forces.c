@@ -1,6 +1,7 @@
 // Forces of a stitched body: those of the body before where they are good enough, new ones where not.
 #include "libscene/stitching_internal.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -15,6 +16,10 @@ fem_status stitching_scaled_body(const scene_stitching *t, fem_mesh *mesh, fem_b
     fem_body_options options = fem_body_default_options();
     int              domains = modes_stitched_domains(t->stitched), width = fem_element_vertices(t->part->mesh.type);
     int              regions = t->part->mesh.region_count;
+    if (regions > INT_MAX / domains)
+        return fem_fail(FEM_BAD_INPUT,
+                        "%d regions times %d pieces of the mesh are too many to be made stiffer one by one", regions,
+                        domains);
     FEM_TRY(fem_mesh_copy(mesh, &t->part->mesh));
     fem_material *materials = fem_alloc((size_t)regions * (size_t)domains, sizeof *materials);
     fem_region   *list = fem_calloc((size_t)regions * (size_t)domains, sizeof *list);

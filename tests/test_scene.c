@@ -500,6 +500,8 @@ static const char *const beyond_schema[] = {
     "stitch_twice",
     "stitch_unstitch_open",
     "stitch_full",
+    "stitch_free",
+    "stitch_stiffness_range",
     "stitch_sketch",
     "stitch_child",
     "stitch_one_object",
