@@ -280,6 +280,7 @@ static void print_tree(const scene *s) {
     printf("\ntree          %d domains, depth %d, %d to %d elements each\n", t->count, t->report.depth,
            t->report.smallest, t->report.largest);
     if (scene_cut_text(s, few)) printf("              %s\n", few);
+    if (scene_held_text(s, few)) printf("              %s\n", few);
     if (s->tree.assembly.total > 0) printf("modes         %d in all, shared out by size\n", s->tree.assembly.total);
     if (s->tree.damping_ratio > 0)
         printf("damping       %.3g%% of the lowest mode, by stiffness\n", 100 * s->tree.damping_ratio);

@@ -83,24 +83,38 @@ int scene_domain_most_modes(const scene_part *part, const domain_part *piece, in
     return solver_class_most_modes(piece->mesh.vertex_count, held);
 }
 
-// More modes than a domain can have, whichever key asked for them.
-static fem_status check_modes(const scene_reader *reader, const cJSON *node, const scene *s) {
-    fem_status        status = FEM_OK;
-    const scene_part *part = &s->parts[s->object];
-    for (int i = 0; i < s->tree.domains.count; i++) {
+// More modes than a domain can have, whichever key asked for them; and domains that can have none. One whose vertices
+// are all on the interface to its parent moves with that as a rigid body; only where the cut was given is there one.
+static fem_status check_modes(const scene_reader *reader, const cJSON *node, scene *s) {
+    fem_status         status = FEM_OK;
+    const scene_part  *part = &s->parts[s->object];
+    const domain_tree *tree = &s->tree.domains;
+    int               *owned = fem_calloc((size_t)tree->count, sizeof *owned);
+    if (!owned) return fem_fail(FEM_NO_MEMORY, "no memory for %d domains", tree->count);
+    for (int v = 0; v < tree->vertex_count; v++)
+        if (tree->vertex_owner[v] >= 0) owned[tree->vertex_owner[v]]++;
+    for (int i = 0; i < tree->count; i++) {
         domain_part piece = {0};
         int         asked = s->tree.own[i].modes;
-        if (asked < 10) continue; // the smallest domain has as many
-        FEM_TRY(domain_part_create(&piece, &part->mesh, &s->tree.domains, i));
+        if (asked == 0 || (asked < 3 && owned[i] > 0)) continue; // a vertex has three
+        FEM_TRY(domain_part_create(&piece, &part->mesh, tree, i));
         int most = scene_domain_most_modes(part, &piece, i);
         domain_part_destroy(&piece);
-        if (asked > most)
-            return reader_fail(reader, node,
-                               "%s: %d modes were asked for, but it has at most %d; fewer would do, or "
-                               "\"total\", which is shared out",
-                               s->tree.domains.name[i], asked, most);
+        if (asked > 0 && most == 0 && i > 0)
+            status = reader_fail(reader, node,
+                                 "%s: %d modes were asked for, but all of its vertices lie on the interface to its "
+                                 "parent; 0 modes for it would do, which make it rigid, or one region or set for both",
+                                 tree->name[i], asked);
+        else if (asked > most)
+            status = reader_fail(reader, node,
+                                 "%s: %d modes were asked for, but it has at most %d; fewer would do, or "
+                                 "\"total\", which is shared out",
+                                 tree->name[i], asked, most);
+        if (status != FEM_OK) goto done;
+        if (most == 0 && i > 0 && s->tree.held_count++ == 0) s->tree.held_first = i;
     }
 done:
+    fem_free(owned);
     return status;
 }
 

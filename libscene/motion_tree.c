@@ -168,11 +168,28 @@ bool scene_cut_text(const scene *s, char text[SCENE_CUT_TEXT]) {
     return true;
 }
 
+bool scene_held_text(const scene *s, char text[SCENE_CUT_TEXT]) {
+    const scene_tree *t = &s->tree;
+    char              others[40] = "";
+    if (t->held_count == 0) return false;
+    if (t->held_count > 1)
+        snprintf(others, sizeof others, " and %d other%s", t->held_count - 1, t->held_count > 2 ? "s" : "");
+    snprintf(text, SCENE_CUT_TEXT,
+             "\"%.60s\"%s: all vertices lie on the interface to the parent, so that it is rigid; in one region or set "
+             "with the parent it would bend, and \"modes\": 0 says that it shall not",
+             t->domains.name[t->held_first], others);
+    return true;
+}
+
 static fem_status note_cut(const scene *s, char **notes) {
-    char cut[SCENE_CUT_TEXT], text[SCENE_CUT_TEXT + 20];
-    if (!scene_cut_text(s, cut)) return FEM_OK;
-    snprintf(text, sizeof text, "decompose: %s", cut);
-    return scene_add_note(notes, text);
+    fem_status status = FEM_OK;
+    char       cut[SCENE_CUT_TEXT], text[SCENE_CUT_TEXT + 20];
+    for (int k = 0; k < 2 && status == FEM_OK; k++) {
+        if (!(k == 0 ? scene_cut_text(s, cut) : scene_held_text(s, cut))) continue;
+        snprintf(text, sizeof text, "decompose: %s", cut);
+        status = scene_add_note(notes, text);
+    }
+    return status;
 }
 
 fem_status scene_note_model(const scene *s, const solver_assembly *a, solver_tree *tree, int count, char **notes) {
@@ -181,6 +198,9 @@ fem_status scene_note_model(const scene *s, const solver_assembly *a, solver_tre
     solver_assembly_check check;
     solver_tree          *own = NULL;
     fem_status            status = note_cut(s, notes);
+    if (status == FEM_OK && a->whole_lost)
+        status = scene_add_note(notes, "decompose: the whole mesh's stiffness is singular to rounding, so that its "
+                                       "modes neither helped to make the domains nor can be compared with theirs");
     if (status == FEM_OK && !tree) status = solver_assembly_tree(&own, a, false, &s->tree.options);
     if (status == FEM_OK) status = solver_assembly_examine(a, tree ? tree : own, count, &check);
     solver_tree_destroy(own);

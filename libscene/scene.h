@@ -157,6 +157,8 @@ typedef struct scene_tree {
     solver_domain_options  *own;           // per domain; assembly.domains points to it
     solver_tree_options     options;       // time_step already divides a frame
     double                  damping_ratio; // of the lowest mode; 0: damping is that of `assembly`
+    int                     held_count;    // domains that shall have modes, but whose vertices are all their parents':
+    int                     held_first;    // rigid ones; the first of them
 } scene_tree;
 
 // An instance that is stitched, as a scene of its part alone with the actions that mean it. It borrows all else.
@@ -379,6 +381,8 @@ void       scene_frequencies_destroy(scene_frequencies *found); // leaves it emp
 // What to say when a body was cut into less than half of the domains that were asked for; false: nothing.
 enum { SCENE_CUT_TEXT = 300 };
 bool scene_cut_text(const scene *s, char text[SCENE_CUT_TEXT]);
+// What to say of domains that own no vertex and are rigid though nobody asked for it; false: nothing.
+bool scene_held_text(const scene *s, char text[SCENE_CUT_TEXT]);
 
 // A ParaView collection: `count` files (names relative to the .pvd) and their times.
 fem_status scene_pvd_write(const char *path, int count, const double *times, const char *const *files);

@@ -425,6 +425,7 @@ fem_status solver_assembly_create(solver_assembly **assembly, const fem_mesh *me
     FEM_TRY(assembly_find_pulls(&w));
     if (options->whole_modes > 0) FEM_TRY(assembly_seeds_create(&w));
     FEM_TRY(make_classes(&w, progress));
+    w.a->whole_lost = assembly_seeds_lost(w.seeds);
     FEM_TRY(assembly_make_joints(&w));
     fill_instances(&w);
     fill_vertices(&w);

@@ -84,6 +84,7 @@ typedef struct solver_assembly {
     solver_joint   *joints;
     double          mass, centre[3]; // of the whole, at rest
     bool            held;            // has the root fixed vertices?
+    bool            whole_lost;      // no modes of the whole helped: its stiffness is singular to rounding
     int             modes;           // in all
     int             carried;         // shapes of interfaces, in all, besides the modes
     int             cached;          // classes that came from the store

@@ -163,13 +163,14 @@ static fem_status find_pull(assembly_work *w, int domain) {
     const fem_mesh    *mesh = w->around[domain].element_count > 0 ? &w->around[domain] : &part->mesh;
     const double      *x = w->a->origin[domain];
     size_t             n = 3 * (size_t)mesh->vertex_count;
-    fem_body          *body = NULL;
-    fem_factor        *factor = NULL;
-    fem_sparse         A = {0};
-    fem_body_options   options = fem_body_default_options();
-    double            *f = fem_calloc(6 * n, sizeof *f), *u = fem_calloc(6 * n, sizeof *u);
-    double            *G = fem_alloc(18 * (size_t)part->interface_count, sizeof *G);
-    unsigned char     *fixed = fem_calloc(n, 1);
+    if (part->interface_count == mesh->vertex_count) return FEM_OK; // nothing of it is free to carry loads
+    fem_body        *body = NULL;
+    fem_factor      *factor = NULL;
+    fem_sparse       A = {0};
+    fem_body_options options = fem_body_default_options();
+    double          *f = fem_calloc(6 * n, sizeof *f), *u = fem_calloc(6 * n, sizeof *u);
+    double          *G = fem_alloc(18 * (size_t)part->interface_count, sizeof *G);
+    unsigned char   *fixed = fem_calloc(n, 1);
     options.quadrature = w->options->class.quadrature;
     if (!f || !u || !G || !fixed) {
         status = fem_fail(FEM_NO_MEMORY, "no memory for %zu degrees of freedom", n);
@@ -222,7 +223,9 @@ fem_status assembly_find_pulls(assembly_work *w) {
     fem_parallel_for(count, collar_task, &t);
     fem_parallel_for(count - 1, pull_task, &t);
     for (int i = 0; i < count && status == FEM_OK; i++)
-        if (t.status[i] != FEM_OK) status = fem_fail(t.status[i], "%s: no memory for its interfaces", w->tree->name[i]);
+        if (t.status[i] != FEM_OK)
+            status = fem_fail(t.status[i], "%s: %s its interfaces", w->tree->name[i],
+                              t.status[i] == FEM_NO_MEMORY ? "no memory for" : "no stiffness could be found at");
 done:
     fem_free(t.status), fem_free(t.start), fem_free(t.around);
     return status;

@@ -57,6 +57,7 @@ fem_status assembly_attach(assembly_work *w, int domain);
 typedef struct assembly_seeds assembly_seeds;
 fem_status                    assembly_seeds_create(assembly_work *w);
 void                          assembly_seeds_destroy(assembly_seeds *seeds);
+bool                          assembly_seeds_lost(const assembly_seeds *seeds); // were they looked for in vain?
 typedef struct assembly_seeds_of {
     assembly_work *w;
     int            domain;

@@ -153,6 +153,11 @@ done:
     return status;
 }
 
+// A body so slender that its stiffness is singular to rounding has no modes to be had; its domains do without.
+bool assembly_seeds_lost(const assembly_seeds *seeds) {
+    return seeds && (seeds->status == FEM_INDEFINITE || seeds->status == FEM_NO_CONVERGENCE);
+}
+
 // Rows of a domain and of its collar.
 static fem_status find(void *context, double **fields, double *omega2) {
     const assembly_seeds_of *of = context;
@@ -164,6 +169,8 @@ static fem_status find(void *context, double **fields, double *omega2) {
     pthread_mutex_lock(&seeds->lock);
     if (!seeds->tried) seeds->status = find_modes(w, seeds), seeds->tried = true;
     pthread_mutex_unlock(&seeds->lock);
+    *fields = NULL;
+    if (assembly_seeds_lost(seeds)) return FEM_OK;
     if (seeds->status != FEM_OK) return fem_fail(seeds->status, "the modes of the whole body were not found");
     double *x = fem_alloc(3 * all * (size_t)seeds->count, sizeof *x);
     if (!x) return fem_fail(FEM_NO_MEMORY, "no memory for %d fields", seeds->count);

@@ -332,6 +332,7 @@ static fem_status make_stored(solver_class *c, const fem_mesh *mesh, const fem_b
             goto done;
         }
         FEM_TRY(o->seeds->find(o->seeds->context, &fields, c->whole));
+        if (!fields) seeds = 0;
     }
     if (o->carrier) { // one factor for both; what is wrong with a body, modes_build tells better
         modes_inverse_options options = o->recipe.inverse;

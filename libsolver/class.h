@@ -51,7 +51,7 @@ typedef struct solver_seeds {
     int      count;
     fem_hash key; // of all that determines them
     // fields: 3 vertices x count, of the piece with its collar, of unit energy in the whole, allocated; omega2: their
-    // squared frequencies, count
+    // squared frequencies, count. *fields NULL: there are none after all.
     fem_status (*find)(void *context, double **fields, double *omega2);
     double (*bytes)(void *context); // that finding them takes, by estimate; asked only where memory is limited
     void *context;

@@ -70,7 +70,7 @@ done:
     return status;
 }
 
-// Continues Y harmonically into the collar; S = Y^T Kc Y.
+// Continues Y harmonically into the collar, where that has vertices of its own; S = Y^T Kc Y.
 static fem_status condense(const fem_sparse *collar, size_t own, bracing_work *w) {
     fem_status     status = FEM_OK;
     int            columns = (int)w->r + w->strains;
@@ -82,11 +82,13 @@ static fem_status condense(const fem_sparse *collar, size_t own, bracing_work *w
         goto done;
     }
     memset(fixed, 1, own);
-    FEM_TRY(fem_factor_create(&factor, collar, fixed));
-    FEM_TRY(fem_factor_factorise(factor, collar));
-    fem_sparse_multiply(collar, columns, w->Y, Z);
-    FEM_TRY(fem_factor_solve(factor, columns, Z, Z));
-    for (size_t i = 0; i < w->n * (size_t)columns; i++) w->Y[i] -= Z[i];
+    if (own < w->n) {
+        FEM_TRY(fem_factor_create(&factor, collar, fixed));
+        FEM_TRY(fem_factor_factorise(factor, collar));
+        fem_sparse_multiply(collar, columns, w->Y, Z);
+        FEM_TRY(fem_factor_solve(factor, columns, Z, Z));
+        for (size_t i = 0; i < w->n * (size_t)columns; i++) w->Y[i] -= Z[i];
+    }
     fem_sparse_multiply(collar, columns, w->Y, Z);
     dense_gemm(true, false, columns, columns, (int)w->n, 1, w->Y, Z, 0, w->S);
 done:

@@ -302,6 +302,44 @@ static void test_slivers(void **unused) {
     }
 }
 
+// A body ten thousand times as long as wide, whose stiffness is singular to rounding: its domains are made without the
+// modes of the whole, and fall as they must, as far as rounding lets them.
+static void test_endless(void **unused) {
+    (void)unused;
+    enum { CELLS = 10000, DOMAINS = 200 };
+    const double            low[3] = {0, 0, 0}, high[3] = {0.1 * CELLS, 0.1, 0.1}, pull[3] = {0, 0, -1};
+    const int               cells[3] = {CELLS, 1, 1};
+    sample                  s = {0};
+    solver_assembly_options o = solver_assembly_default_options();
+    assert_ok(fem_generate_box(&s.mesh, FEM_H8, low, high, cells));
+    set_material(&s.mesh, FEM_STVK);
+    s.fixed = fem_mesh_vertex_set(&s.mesh, "x0");
+    cut(&s, DOMAIN_GEODESIC, DOMAINS, DOMAIN_LOOPS_MERGE, DOMAIN_FEET_MERGE);
+    assert_int_equal(s.domains.count, DOMAINS);
+    o.class.modes = 6;
+    o.damping_stiffness = 0.01; // no lowest mode is looked for
+    solver_assembly      *a = assemble(&s, &o);
+    solver_tree          *tree = make_tree(a);
+    solver_assembly_check check;
+    assert_true(a->whole_lost);
+    assert_ok(solver_assembly_examine(a, tree, 10, &check));
+    assert_int_equal(check.count, 0);
+    double *u = fem_calloc(3 * (size_t)s.mesh.vertex_count, sizeof *u);
+    assert_non_null(u);
+    solver_tree_set_gravity(tree, pull);
+    for (int k = 0; k < 2; k++) assert_ok(solver_tree_step(tree));
+    solver_assembly_show(a, tree, u, NULL);
+    double end = 0;
+    for (int v = 0; v < s.mesh.vertex_count; v++)
+        if (s.mesh.vertices[3 * (size_t)v] > high[0] - 0.01) end += u[3 * (size_t)v + 2] / 4;
+    printf("   %d domains, %d elements: the end falls by %.6g m in %g s\n", DOMAINS, CELLS, -end, 0.1);
+    assert_true(fabs(end / -0.005 - 1) < 0.01);
+    fem_free(u);
+    solver_tree_destroy(tree);
+    solver_assembly_destroy(a);
+    sample_destroy(&s);
+}
+
 // A ring of thin domains whose closure is all that holds its ends in shape.
 static void test_thin_ring(void **unused) {
     (void)unused;
@@ -662,11 +700,11 @@ static void test_memory(void **unused) {
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shares),    cmocka_unit_test(test_rest),      cmocka_unit_test(test_frequencies),
-        cmocka_unit_test(test_sag),       cmocka_unit_test(test_springs),   cmocka_unit_test(test_cubature),
-        cmocka_unit_test(test_kinds),     cmocka_unit_test(test_fall),      cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_memory),    cmocka_unit_test(test_levers),    cmocka_unit_test(test_slivers),
-        cmocka_unit_test(test_thin_ring), cmocka_unit_test(test_few_modes),
+        cmocka_unit_test(test_shares),  cmocka_unit_test(test_rest),      cmocka_unit_test(test_frequencies),
+        cmocka_unit_test(test_sag),     cmocka_unit_test(test_springs),   cmocka_unit_test(test_cubature),
+        cmocka_unit_test(test_kinds),   cmocka_unit_test(test_fall),      cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_memory),  cmocka_unit_test(test_levers),    cmocka_unit_test(test_slivers),
+        cmocka_unit_test(test_endless), cmocka_unit_test(test_thin_ring), cmocka_unit_test(test_few_modes),
     };
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }

@@ -112,6 +112,56 @@ static void test_one_domain(void **unused) {
     scene_destroy(s), scene_destroy(whole);
 }
 
+// A region that fills a slot of another owns no vertex, so that it is rigid: this is said, unless it was asked for, and
+// modes for it are refused. Its stiffness still braces its parent, so that frequencies are those of the whole body.
+static void test_held(void **unused) {
+    (void)unused;
+    enum { COUNT = 4 };
+    const char *const pieces = "parts.gate.mesh={\"pieces\":{\"voxel\":0.1,\"shapes\":["
+                               "{\"name\":\"plug\",\"box\":[[1.4,0,0.2],[1.5,0.2,0.3]]},"
+                               "{\"name\":\"left\",\"box\":[[0,0,0],[1,0.2,0.3]]},"
+                               "{\"name\":\"top\",\"box\":[[1,0,0],[2,0.2,0.3]]}]}}";
+    const char *const plain = "objects.0.decompose={\"method\":\"regions\",\"total\":80}";
+    const char *const meant = "objects.0.decompose={\"method\":\"regions\",\"total\":80,"
+                              "\"domains\":{\"plug\":{\"modes\":0}}}";
+    const char *const asked = "objects.0.decompose={\"method\":\"regions\",\"total\":80,"
+                              "\"domains\":{\"plug\":{\"modes\":1}}}";
+    const char *const all = "objects.0.decompose={\"method\":\"regions\",\"modes\":24}";
+    const char *const fixed = "parts.gate.fixed=\"x0\"";
+    scene_frequencies found[2] = {0}, truth = {0};
+    for (int k = 0; k < 2; k++) {
+        const char *const chosen[] = {pieces, fixed, k == 0 ? plain : meant};
+        char              text[SCENE_CUT_TEXT];
+        scene            *s = load("gate", 3, chosen);
+        assert_int_equal(s->tree.domains.count, 3);
+        assert_ok(scene_find_frequencies(s, COUNT, NULL, &found[k]));
+        assert_true(scene_held_text(s, text) == (k == 0));
+        scene_destroy(s);
+    }
+    assert_non_null(strstr(found[0].notes, "\"plug\": all vertices lie on the interface to the parent"));
+    assert_true(!found[1].notes || !strstr(found[1].notes, "all vertices lie"));
+    const char *const whole[] = {pieces, fixed, "solver.method=full", "objects=[{\"part\":\"gate\"}]"};
+    scene            *full = load("gate", 4, whole);
+    assert_ok(scene_find_frequencies(full, COUNT, NULL, &truth));
+    printf("   with a rigid plug over full FEM:");
+    for (int k = 0; k < COUNT; k++) {
+        double ratio = sqrt(found[0].eigenvalues[k] / truth.eigenvalues[k]);
+        printf(" %.4f", ratio);
+        assert_true(fabs(ratio - 1) < 0.01);
+        assert_true(found[0].eigenvalues[k] == found[1].eigenvalues[k]);
+    }
+    printf("\n");
+    for (int k = 0; k < 2; k++) {
+        const char *const chosen[] = {pieces, fixed, k == 0 ? asked : all};
+        scene            *refused = NULL;
+        assert_fails(scene_load(&refused, "scenes/gate.json", 3, chosen), FEM_BAD_INPUT,
+                     "lie on the interface to its parent; 0 modes for it would do");
+    }
+    for (int k = 0; k < 2; k++) scene_frequencies_destroy(&found[k]);
+    scene_frequencies_destroy(&truth);
+    scene_destroy(full);
+}
+
 // A root that is moved follows its keyframes; a body in free flight falls as it must.
 static void test_roots(void **unused) {
     (void)unused;
@@ -153,10 +203,71 @@ static void test_roots(void **unused) {
     scene_destroy(s);
 }
 
+// The sway of the tip along x less that of the base, in `count` frames of a mast of four domains, or of the full mesh.
+static void shake(bool full, int count, double *sway) {
+    const char *const mast[] = {
+        "parts.mast.mesh={\"box\":{\"element\":\"hex\",\"high\":[0.2,0.2,2],\"cells\":[2,2,16]}}",
+        "environment={}",
+        "actions=[{\"move\":{\"keyframes\":[{\"time\":1,\"translation\":[0.25,0,0]},{\"time\":2},{\"time\":3,"
+        "\"translation\":[0.15,0.1,0],\"rotation\":[0,0,0.3]}],\"interpolation\":\"smooth\"},\"on\":\"z0\"}]",
+        full ? "solver={\"method\":\"full\",\"step\":0.02}"
+             : "solver={\"method\":\"reduced\",\"step\":0.02,\"damping\":{\"stiffness\":0}}",
+        full ? "objects=[{\"part\":\"mast\"}]"
+             : "objects=[{\"part\":\"mast\",\"decompose\":{\"count\":4,\"modes\":24}}]",
+        "output={\"frames\":801,\"rate\":50,\"formats\":[],\"probes\":{\"tip\":\"z1\",\"root\":\"z0\"}}"};
+    scene       *s = load("mast", 6, mast);
+    scene_result r = {0};
+    char         path[300];
+    assert_ok(scene_run(s, test_temporary("shake"), count, NULL, &r));
+    assert_true(full || r.domains == 4);
+    snprintf(path, sizeof path, "%s/probes.csv", test_temporary("shake"));
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%*[^\n]"), 0);
+    for (int k = 0; k < count; k++) {
+        double tip, root;
+        assert_int_equal(fscanf(file, "%*f,%lf,%*f,%*f,%lf,%*f,%*f", &tip, &root), 2);
+        sway[k] = tip - root;
+    }
+    fclose(file);
+    scene_result_destroy(&r);
+    scene_destroy(s);
+}
+
+// Of the swings from frame `from` on, 50 frames a second.
+static double swing_frequency(int from, int count, const double *sway) {
+    double first = 0, last = 0;
+    int    found = 0;
+    for (int k = from; k + 1 < count; k++) {
+        if (!(sway[k] * sway[k + 1] < 0)) continue;
+        last = k + sway[k] / (sway[k] - sway[k + 1]);
+        if (found++ == 0) first = last;
+    }
+    return found > 1 ? 50 * (found - 1) / (2 * (last - first)) : 0;
+}
+
+// Without damping, a base that shakes and turns for three seconds gives the tree the motion that it gives the full
+// mesh, and so the energy: for five periods more the mast swings as far, and as fast.
+static void test_shaken(void **unused) {
+    (void)unused;
+    enum { COUNT = 801, STILL = 160 };
+    static double full[COUNT], tree[COUNT];
+    shake(true, COUNT, full);
+    shake(false, COUNT, tree);
+    double largest = 0, square = 0;
+    for (int k = 0; k < COUNT; k++) largest = fmax(largest, fabs(full[k])), square += pow(tree[k] - full[k], 2);
+    double frequency = swing_frequency(STILL, COUNT, full), error = swing_frequency(STILL, COUNT, tree) / frequency - 1;
+    double rms = sqrt(square / COUNT) / largest;
+    printf("   shaken, undamped: swings of %.3f m, %.4f Hz; frequency off by %.2f%%, RMS %.1f%%\n", largest, frequency,
+           100 * error, 100 * rms);
+    assert_true(largest > 0.5 && fabs(error) < 0.01 && rms < 0.05);
+}
+
 int main(int argc, char **argv) {
     (void)argc;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_scenes), cmocka_unit_test(test_frequencies),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_scenes),     cmocka_unit_test(test_frequencies),
                                        cmocka_unit_test(test_poor_model), cmocka_unit_test(test_one_domain),
-                                       cmocka_unit_test(test_roots)};
+                                       cmocka_unit_test(test_held),       cmocka_unit_test(test_roots),
+                                       cmocka_unit_test(test_shaken)};
     return test_main(argv, tests, sizeof tests / sizeof *tests);
 }
