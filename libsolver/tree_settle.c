@@ -76,8 +76,16 @@ void tree_choose_means(solver_tree *tree, const tree_evaluation *at) {
 // second pass, and for domains that changed by more than a tenth of their way. (Quotients of single domains say less:
 // what the first guess missed them by is chance.) A change by 1e-10 of a domain's size is rounding: a body that falls
 // does not deform, and its passes would never settle.
+//
+// In steps whose energy is balanced, what passes leave is also held against the energy. Forces that are off by H x do
+// work x.H d on the way d of a domain, at most sqrt(x.H x d.H d), and nothing else changes the energy there: the sum
+// over the domains must be less than WORK of the sum of d.H d, which is twice the energy of slow modes and up to eight
+// times that of stiff ones (from q to -q). A part of each domain's own way is not enough: modes that hold most of the
+// energy would let it wander by a thousandth in each step.
+static const double WORK = 1e-5;
+
 bool tree_settled(solver_tree *tree) {
-    double h = tree->options.time_step, moved = 0, change = 0, credit = 1, part = tree->balance ? 1e-6 : 1e-4;
+    double h = tree->options.time_step, moved = 0, change = 0, credit = 1, part = tree->balance ? 1e-6 : 1e-4, work = 0;
     for (int i = 0; i < tree->count; i++) {
         tree_domain *domain = &tree->domains[i];
         length       way = length_of(tree, domain, tree->q_trial, tree->q),
@@ -93,12 +101,13 @@ bool tree_settled(solver_tree *tree) {
     for (int i = 0; i < tree->count; i++) {
         const tree_domain *domain = &tree->domains[i];
         double             enough = part * (domain->moved + 1e-4 * moved); // one that hardly moves need not be exact
-        enough += 1e-20 * size_of(tree, domain) / (h * h);
-        bool small = domain->change <= 100 * enough;
-        // written so that what is not finite has not settled
-        if (!((small ? credit : 1) * domain->change <= enough)) return false;
+        double             rounding = 1e-20 * size_of(tree, domain) / (h * h);
+        enough += rounding;
+        double left = (domain->change <= 100 * enough ? credit : 1) * domain->change;
+        if (!(left <= enough)) return false; // written so that what is not finite has not settled
+        if (left > rounding) work += sqrt(left * domain->moved);
     }
-    return true;
+    return !tree->balance || work <= WORK * moved;
 }
 
 // ---- the state before -------------------------------------------------------------------------------------------
